@@ -1,0 +1,1 @@
+"""What is right: Start-time Fair Queueing as an executable specification."""

@@ -1,0 +1,247 @@
+"""The vocabulary: events, answers, refusals, and traces as JSON Lines (protocol, version 1).
+
+A *script* is a file of events, one JSON object per line. A *trace* is the same with the answer of a scheduler
+merged into each object. Numbers are exact. Fields that the protocol does not know are kept as they stand.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from fractions import Fraction
+from typing import IO, TYPE_CHECKING, Any, Literal
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from sfq_spec import numbers
+from sfq_spec.refusals import (
+    CODES,
+    DuplicateRequest,
+    InvalidCost,
+    InvalidWeight,
+    NotWaiting,
+    Refused,
+    UnknownRequest,
+)
+
+__all__ = [
+    "CODES",
+    "LONGEST_LINE",
+    "Answer",
+    "Arrive",
+    "BadLine",
+    "Cancel",
+    "Complete",
+    "Dispatch",
+    "DuplicateRequest",
+    "Entry",
+    "Event",
+    "InvalidCost",
+    "InvalidWeight",
+    "NotWaiting",
+    "Outcome",
+    "Recost",
+    "Refused",
+    "SetWeight",
+    "UnknownRequest",
+    "Upkeep",
+    "decode",
+    "encode",
+    "read",
+]
+
+LONGEST_LINE = 1 << 20
+"""Bytes of the longest line that is read."""
+
+if TYPE_CHECKING:
+    Number = Fraction | float
+    """Exact; a float only for NaN and the infinities, which are there to be refused."""
+else:
+    Number = Any  # what the document holds; `_exact` makes it a number
+
+Outcome = Literal["completed", "failed", "cancelled"]
+
+
+def _exact(struct: msgspec.Struct, name: str) -> None:
+    try:
+        value = numbers.read(getattr(struct, name))
+    except numbers.NotANumber as error:
+        raise ValueError(f"field `{name}`: {error}") from None
+    msgspec.structs.force_setattr(struct, name, value)
+
+
+class Arrive(msgspec.Struct, frozen=True, tag_field="event", tag="arrive"):
+    """A request of a user joins the end of the user's queue."""
+
+    user: str
+    request: str
+    cost: Number
+
+    def __post_init__(self) -> None:
+        _exact(self, "cost")
+
+
+class Dispatch(msgspec.Struct, frozen=True, tag_field="event", tag="dispatch"):
+    """There is room for one request: the scheduler says which."""
+
+
+class Cancel(msgspec.Struct, frozen=True, tag_field="event", tag="cancel"):
+    """A waiting request is withdrawn."""
+
+    request: str
+
+
+class Complete(msgspec.Struct, frozen=True, tag_field="event", tag="complete"):
+    """A dispatched request has ended, one way or another."""
+
+    request: str
+    outcome: Outcome = "completed"
+
+
+class SetWeight(msgspec.Struct, frozen=True, tag_field="event", tag="weight"):
+    """A user's share changes, from the next charge on."""
+
+    user: str
+    weight: Number
+
+    def __post_init__(self) -> None:
+        _exact(self, "weight")
+
+
+class Recost(msgspec.Struct, frozen=True, tag_field="event", tag="cost"):
+    """A waiting request gets a new estimate."""
+
+    request: str
+    cost: Number
+
+    def __post_init__(self) -> None:
+        _exact(self, "cost")
+
+
+class Upkeep(msgspec.Struct, frozen=True, tag_field="event", tag="upkeep"):
+    """A good moment to rebase or to forget."""
+
+
+Event = Arrive | Dispatch | Cancel | Complete | SetWeight | Recost | Upkeep
+KINDS = ("arrive", "dispatch", "cancel", "complete", "weight", "cost", "upkeep")
+
+
+class Answer(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a scheduler says to an event; empty where there is nothing to say."""
+
+    dispatched: str | None | UnsetType = UNSET
+    """The request that goes next; null where nobody waits. Only for `dispatch`."""
+    refused: str | UnsetType = UNSET
+    """The code of a refusal."""
+    user: str | UnsetType = UNSET
+    """The user of the dispatched request, in a trace."""
+    cost: Number | UnsetType = UNSET
+    """The cost charged for the dispatched request, in a trace."""
+    lag: dict[str, Number] | UnsetType = UNSET
+    """S − v of the users that the scheduler remembers."""
+
+    def __post_init__(self) -> None:
+        if self.cost is not UNSET:
+            _exact(self, "cost")
+        if self.lag is not UNSET:
+            exact = {user: numbers.read(value) for user, value in self.lag.items()}
+            msgspec.structs.force_setattr(self, "lag", exact)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One line: the event, the answer that it carries, and the fields that are only passed on."""
+
+    event: Event
+    answer: Answer = Answer()
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+
+class BadLine(ValueError):
+    """A line that is not an event. Names the line (from 1), the field where there is one, and the reason."""
+
+    def __init__(self, line: int, field: str | None, reason: str) -> None:
+        where = f"line {line}: " if line else ""
+        super().__init__(where + (f"field `{field}`: " if field else "") + reason)
+        self.line, self.field, self.reason = line, field, reason
+
+
+_events: msgspec.json.Decoder[Event] = msgspec.json.Decoder(Event, float_hook=Decimal)
+_fields: msgspec.json.Decoder[dict[str, msgspec.Raw]] = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_answers: msgspec.json.Decoder[Answer] = msgspec.json.Decoder(Answer, float_hook=Decimal)
+_ANSWER = ("dispatched", "refused", "lag")
+_ANSWER_TO_DISPATCH = (*_ANSWER, "user", "cost")
+
+
+def read(stream: IO[bytes]) -> Iterator[Entry]:
+    """The entries of a script or trace, one at a time. Empty lines are passed over.
+
+    Raises `BadLine` at the first line that is not an event, is not UTF-8, is longer than `LONGEST_LINE`, or is
+    the last one and cut off.
+    """
+    number = 0
+    while line := stream.readline(LONGEST_LINE + 1):
+        number += 1
+        if len(line) > LONGEST_LINE:
+            raise BadLine(number, None, f"is longer than {LONGEST_LINE:,} bytes")
+        if line.strip():
+            yield decode(line, number)
+
+
+def decode(line: bytes, number: int = 0) -> Entry:
+    """The entry on one line. Raises `BadLine` under the given line number."""
+    try:
+        event = _events.decode(line)
+        extra: dict[str, Any] = dict(_fields.decode(line))
+        for name in ("event", *event.__struct_fields__):
+            extra.pop(name, None)
+        names = _ANSWER_TO_DISPATCH if isinstance(event, Dispatch) else _ANSWER
+        told = {name: extra.pop(name) for name in names if name in extra}
+        answer = _answers.decode(msgspec.json.encode(told)) if told else Answer()
+        return Entry(event, answer, extra)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise _bad_line(line, number, error) from None
+
+
+def encode(entry: Entry) -> bytes:
+    """The line for an entry, with its newline."""
+    event = entry.event
+    out: dict[str, Any] = {"event": event.__struct_config__.tag}
+    for source in (event, entry.answer):
+        for name in source.__struct_fields__:
+            value = getattr(source, name)
+            if value is not UNSET:
+                out[name] = _plain(value)
+    return msgspec.json.encode(out | dict(entry.extra)) + b"\n"
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Fraction | float):
+        return numbers.write(value)
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    return value
+
+
+def _bad_line(line: bytes, number: int, error: Exception) -> BadLine:
+    text = str(error)
+    try:
+        line.decode()
+    except UnicodeDecodeError as bad:
+        return BadLine(number, None, f"is not UTF-8 (byte {bad.start + 1})")
+    if "truncated" in text:
+        return BadLine(number, None, "is cut off: it ends in the middle of a JSON object")
+    if not isinstance(error, msgspec.ValidationError):
+        return BadLine(number, None, f"is not JSON: {text.removeprefix('JSON is malformed: ')}")
+    if at := re.fullmatch(r"field `(\w+)`: (.*)", text, re.DOTALL):
+        return BadLine(number, at[1], at[2])
+    if missing := re.fullmatch(r"Object missing required field `(\w+)`(.*)", text):
+        return BadLine(number, missing[1], "is missing")
+    reason, _, path = text.partition(" - at `$.")
+    name = re.split(r"[.`\[]", path)[0] or None
+    if name == "event":
+        reason = f"unknown event {reason.removeprefix('Invalid value ')}: the events are {', '.join(KINDS)}"
+    return BadLine(number, name, reason[0].lower() + reason[1:])
