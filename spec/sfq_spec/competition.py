@@ -59,9 +59,7 @@ def settle(logic: Logic[U, N, T], rules: Rules, s: Competition[U, N, T], user: U
     return replace(s, v=logic.choose(rules.is_over(logic, s, user), level, s.v))
 
 
-def arrive(
-    logic: Logic[U, N, T], rules: Rules, s: Competition[U, N, T], user: U, cost: N
-) -> Step[U, N, T]:
+def arrive(logic: Logic[U, N, T], rules: Rules, s: Competition[U, N, T], user: U, cost: N) -> Step[U, N, T]:
     """A request is appended; only a queue that was empty rejoins (article §2.4)."""
     joined = rules.join(s.meter[user], s.v, logic.maximum)
     meter = logic.choose(s.waiting[user], s.meter[user], joined)
@@ -83,24 +81,18 @@ def dispatch(
     return Step(rules.is_first(logic, s, user, head), settle(logic, rules, charged, user), charged)
 
 
-def cancel(
-    logic: Logic[U, N, T], rules: Rules, s: Competition[U, N, T], user: U, cost: N, drains: T
-) -> Step[U, N, T]:
+def cancel(logic: Logic[U, N, T], rules: Rules, s: Competition[U, N, T], user: U, cost: N, drains: T) -> Step[U, N, T]:
     """A waiting request is withdrawn, uncharged; the last one anywhere ends the period (article §2.5, §5.1)."""
     left = replace(s, waiting=logic.put(s.waiting, user, logic.no(drains)))
     return Step(s.waiting[user], settle(logic, rules, left, user), left)
 
 
-def complete(
-    logic: Logic[U, N, T], rules: Rules, s: Competition[U, N, T], user: U, cost: N
-) -> Step[U, N, T]:
+def complete(logic: Logic[U, N, T], rules: Rules, s: Competition[U, N, T], user: U, cost: N) -> Step[U, N, T]:
     """R-FINAL. Completion and failure change nothing (article §2.6, §5.1)."""
     return Step(logic.true(), s, s)
 
 
-def reweigh(
-    logic: Logic[U, N, T], rules: Rules, s: Competition[U, N, T], user: U, weight: N
-) -> Step[U, N, T]:
+def reweigh(logic: Logic[U, N, T], rules: Rules, s: Competition[U, N, T], user: U, weight: N) -> Step[U, N, T]:
     """R-WEIGHT. The meter stays; the weight counts from the next charge on (article §4.4)."""
     after = replace(s, weight=logic.put(s.weight, user, weight))
     return Step(logic.true(), after, after)

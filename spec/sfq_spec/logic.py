@@ -78,8 +78,8 @@ class Logic(Protocol[U, N, T]):
     def put(self, mapping: Mapping[U, V], at: U, value: V) -> Mapping[U, V]:
         """The mapping with one entry replaced."""
 
-    def build(self, value: Callable[[U], N]) -> Mapping[U, N]:
-        """A number for every user."""
+    def everywhere(self, value: V) -> Mapping[U, V]:
+        """The same value for every user."""
 
 
 class Exact:
@@ -132,5 +132,5 @@ class Exact:
     def put(self, mapping: Mapping[str, V], at: str, value: V) -> Mapping[str, V]:
         return {**mapping, at: value}
 
-    def build(self, value: Callable[[str], N]) -> Mapping[str, N]:
-        return {user: value(user) for user in self.users}
+    def everywhere(self, value: V) -> Mapping[str, V]:
+        return dict.fromkeys(self.users, value)

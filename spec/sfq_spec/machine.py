@@ -142,9 +142,7 @@ def _complete(state: Machine, event: Complete, rules: Rules) -> Machine:
     if request is None or state.is_waiting(request):
         return state
     after = rules.complete(state.logic, rules, state.competition, request.user, request.cost).after
-    return replace(
-        state, competition=after, live={id: r for id, r in state.live.items() if id != event.request}
-    )
+    return replace(state, competition=after, live={id: r for id, r in state.live.items() if id != event.request})
 
 
 def _reweigh(state: Machine, event: SetWeight, rules: Rules) -> Machine:
@@ -159,9 +157,7 @@ def _recost(state: Machine, event: Recost) -> Machine:
     old = _waiting(state, event.request)
     new = replace(old, cost=cost)
     queue = tuple(new if r is old else r for r in state.queues[old.user])
-    return replace(
-        state, queues={**state.queues, old.user: queue}, live={**state.live, event.request: new}
-    )
+    return replace(state, queues={**state.queues, old.user: queue}, live={**state.live, event.request: new})
 
 
 def _first(state: Machine, rules: Rules) -> tuple[str, ExactStep] | None:
@@ -169,9 +165,7 @@ def _first(state: Machine, rules: Rules) -> tuple[str, ExactStep] | None:
     s = state.competition
     head = {user: queue[0].cost for user, queue in state.queues.items()}
     for user in sorted(state.queues, key=lambda user: (s.meter[user], user)):
-        taken: ExactStep = rules.dispatch(
-            state.logic, rules, s, user, head, len(state.queues[user]) == 1
-        )
+        taken: ExactStep = rules.dispatch(state.logic, rules, s, user, head, len(state.queues[user]) == 1)
         if taken.enabled:
             return user, taken
     return None

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
-from typing import IO, TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -43,6 +43,7 @@ __all__ = [
     "InvalidWeight",
     "NotWaiting",
     "Outcome",
+    "Readable",
     "Recost",
     "Refused",
     "SetWeight",
@@ -132,7 +133,7 @@ KINDS = ("arrive", "dispatch", "cancel", "complete", "weight", "cost", "upkeep")
 class Answer(msgspec.Struct, frozen=True, omit_defaults=True):
     """What a scheduler says to an event; empty where there is nothing to say."""
 
-    dispatched: str | None | UnsetType = UNSET
+    dispatched: str | UnsetType | None = UNSET
     """The request that goes next; null where nobody waits. Only for `dispatch`."""
     refused: str | UnsetType = UNSET
     """The code of a refusal."""
@@ -176,7 +177,14 @@ _ANSWER = ("dispatched", "refused", "lag")
 _ANSWER_TO_DISPATCH = (*_ANSWER, "user", "cost")
 
 
-def read(stream: IO[bytes]) -> Iterator[Entry]:
+class Readable(Protocol):
+    """A binary file, as far as a reader needs one."""
+
+    def readline(self, limit: int = ..., /) -> bytes:
+        """The next line with its newline, cut at `limit` bytes; empty at the end."""
+
+
+def read(stream: Readable) -> Iterator[Entry]:
     """The entries of a script or trace, one at a time. Empty lines are passed over.
 
     Raises `BadLine` at the first line that is not an event, is not UTF-8, is longer than `LONGEST_LINE`, or is

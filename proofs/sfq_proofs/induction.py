@@ -1,0 +1,122 @@
+"""prove(): the hypotheses can be met, the goal follows, two solvers agree, and how long it took.
+
+`unknown` is a failure, never a success. A refutation is only as good as the trace that shows it
+(`sfq_proofs.witness`); a proof is two times `unsat`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import cvc5
+import z3
+from z3 import z3util
+
+from sfq_proofs.logic import USER
+
+Answer = Literal["unsat", "sat", "unknown"]
+PATIENCE_MS = 20_000
+"""How long a solver may think about one question."""
+
+
+@dataclass(frozen=True)
+class Obligation:
+    """One question: whenever all hypotheses hold, the goal holds."""
+
+    name: str
+    claims: tuple[str, ...]
+    """The claims of the ledger that rest on it."""
+    hypotheses: tuple[Any, ...]
+    goal: Any
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the solvers said of an obligation."""
+
+    obligation: str
+    claims: tuple[str, ...]
+    meetable: bool
+    """The hypotheses have a model; otherwise anything would follow from them."""
+    answers: dict[str, Answer]
+    """Per solver: `unsat` where no counterexample exists."""
+    milliseconds: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def holds(self) -> bool:
+        """Proved: the hypotheses can be met, and every solver finds no counterexample."""
+        return self.meetable and bool(self.answers) and set(self.answers.values()) == {"unsat"}
+
+
+def prove(obligation: Obligation, solvers: Sequence[str] = ("z3", "cvc5"), patience: int = PATIENCE_MS) -> Verdict:
+    """Ask every solver for a counterexample."""
+    question = (*obligation.hypotheses, z3.Not(obligation.goal))
+    answers: dict[str, Answer] = {}
+    milliseconds: dict[str, float] = {}
+    for name in solvers:
+        started = time.perf_counter()
+        answers[name] = _z3(_solver(question, patience)) if name == "z3" else _cvc5(question, patience)
+        milliseconds[name] = (time.perf_counter() - started) * 1_000
+    return Verdict(obligation.name, obligation.claims, meetable(obligation.hypotheses), answers, milliseconds)
+
+
+def meetable(hypotheses: Sequence[Any], patience: int = PATIENCE_MS) -> bool:
+    """Whether hypotheses have a model: in a world of two users, where nothing is left to quantify over users."""
+    world = z3.Consts("one! two!", USER)
+    ground = [_ground(hypothesis, world) for hypothesis in hypotheses]
+    named = {str(c): c for g in ground for c in z3util.get_vars(g) if c.sort() == USER}
+    closed = [z3.Or(*(constant == user for user in world)) for constant in named.values()]
+    return _z3(_solver((*ground, *closed, z3.Distinct(*world)), patience)) == "sat"
+
+
+def _ground(expression: Any, world: Sequence[Any]) -> Any:
+    """The expression with every quantifier over users replaced by its instances."""
+    if z3.is_quantifier(expression):
+        body = expression.body()
+        if expression.num_vars() == 1 and expression.var_sort(0) == USER:
+            instances = [_ground(z3.substitute_vars(body, user), world) for user in world]
+            return z3.And(*instances) if expression.is_forall() else z3.Or(*instances)
+        return expression
+    if z3.is_app(expression) and expression.num_args():
+        return expression.decl()(*(_ground(part, world) for part in expression.children()))
+    return expression
+
+
+def refuted(obligation: Obligation, patience: int = 2_000) -> bool:
+    """Whether the proof of an obligation breaks down, as it must for a mutant."""
+    return _z3(_solver((*obligation.hypotheses, z3.Not(obligation.goal)), patience)) != "unsat"
+
+
+def _solver(assertions: Sequence[Any], patience: int) -> Any:
+    solver = z3.Solver()
+    solver.set("timeout", patience)
+    solver.set("random_seed", 0)
+    solver.add(*assertions)
+    return solver
+
+
+def _z3(solver: Any) -> Answer:
+    return _answer(str(solver.check()))
+
+
+def _cvc5(assertions: Sequence[Any], patience: int) -> Answer:
+    """The same question, handed over as SMT-LIB text."""
+    text = _solver(assertions, patience).sexpr() + "\n(check-sat)"
+    terms = cvc5.TermManager()
+    other = cvc5.Solver(terms)
+    other.setOption("tlimit-per", str(patience))
+    other.setOption("arrays-exp", "true")
+    other.setLogic("ALL")
+    parser = cvc5.InputParser(other)
+    parser.setStringInput(cvc5.InputLanguage.SMT_LIB_2_6, text, "obligation")
+    said = ""
+    while not (command := parser.nextCommand()).isNull():
+        said += command.invoke(other, parser.getSymbolManager())
+    return _answer(said.strip())
+
+
+def _answer(text: str) -> Answer:
+    return text if text in ("unsat", "sat") else "unknown"  # type: ignore[return-value]

@@ -1,0 +1,131 @@
+"""How the commands speak: results on standard output, everything else on standard error, no traceback.
+
+Exit status: 0 done, or conforms; 1 does not conform; 2 usage, bad input or a broken scheduler: no verdict.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+import typer
+from rich.console import Console
+from rich.progress import Progress
+from typer.core import TyperGroup
+
+NO_VERDICT = 2
+PIPE_CLOSED = 141
+"""As the shell reports a program that wrote to a pipe nobody reads."""
+
+STANDARD = "-"
+"""Standard input or output, in place of a file's name."""
+
+
+class Failure(Exception):
+    """What ends a command: one or two sentences that name the file, the line and the fix. Exit status 2."""
+
+
+class Commands(TyperGroup):
+    """A group of commands that end as the module says, whatever ends them."""
+
+    def invoke(self, ctx: typer.Context) -> object:  # type: ignore[override]
+        """Run the command. A `Failure` is told on standard error; a closed pipe ends it quietly."""
+        try:
+            try:
+                return super().invoke(ctx)
+            except Failure as failure:
+                say(str(failure))
+                raise typer.Exit(NO_VERDICT) from None
+            finally:
+                sys.stdout.flush()
+        except BrokenPipeError:
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, sys.stdout.fileno())
+            raise typer.Exit(PIPE_CLOSED) from None
+
+
+def say(text: str) -> None:
+    """A line on standard error, under the name of the program."""
+    print(f"sfq-spec: {text}", file=sys.stderr, flush=True)
+
+
+class Source:
+    """A file that is being read, with a count of its lines and bytes."""
+
+    def __init__(self, name: str, stream: IO[bytes], size: int | None) -> None:
+        self.name = name
+        self.size = size
+        """Bytes; None where it is not known beforehand."""
+        self.line = 0
+        """The number of the line read last, from 1."""
+        self.bytes = 0
+        self._stream = stream
+        self._show: Callable[[int], None] = lambda done: None
+
+    def watch(self, show: Callable[[int], None]) -> None:
+        """From now on tell each time how many bytes have been read."""
+        self._show = show
+
+    def readline(self, limit: int = -1, /) -> bytes:
+        """The next line, cut at `limit` bytes; empty at the end."""
+        try:
+            line = self._stream.readline(limit)
+        except OSError as error:
+            raise Failure(f"{self.name}: cannot be read: {error.strerror}") from None
+        self.line += 1 if line else 0
+        self.bytes += len(line)
+        self._show(self.bytes)
+        return line
+
+
+@contextmanager
+def reading(name: str) -> Iterator[Source]:
+    """A file, or standard input where the name is `-`. Raises `Failure` where it cannot be opened."""
+    if name == STANDARD:
+        yield Source("standard input", sys.stdin.buffer, None)
+        return
+    path = Path(name)
+    try:
+        stream = path.open("rb")
+    except OSError as error:
+        raise Failure(f"{name}: cannot be read: {error.strerror}") from None
+    with stream:
+        yield Source(name, stream, path.stat().st_size if path.is_file() else None)
+
+
+@contextmanager
+def writing(name: str) -> Iterator[IO[bytes]]:
+    """A file, or standard output where the name is `-`. Raises `Failure` where it cannot be written."""
+    if name == STANDARD:
+        yield sys.stdout.buffer
+        return
+    try:
+        with Path(name).open("wb") as stream:
+            yield stream
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise Failure(f"{name}: cannot be written: {error.strerror}") from None
+
+
+@contextmanager
+def progress(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
+    """A bar on standard error, moved by a call with how much of the total is done; only on a terminal."""
+    if not sys.stderr.isatty() or not total:
+        yield lambda done: None
+        return
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what, total=total)
+        shown = 0
+
+        def show(done: int) -> None:
+            nonlocal shown
+            if done - shown >= total / 200:
+                shown = done
+                bar.update(task, completed=done)
+
+        yield show
