@@ -1,4 +1,4 @@
-"""The command `sfq-spec`. Each sub-command is a function in `sfq_spec.commands`, registered here by one line."""
+"""The command `sfq-spec`: each sub-command is a function in `sfq_spec.commands`, and a line here."""
 
 from __future__ import annotations
 

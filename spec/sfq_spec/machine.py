@@ -69,28 +69,45 @@ class Machine:
         return {user: meter - self.competition.v for user, meter in self.competition.meter.items()}
 
 
+@dataclass(frozen=True)
+class Taken:
+    """A step that was taken: the state and answer that it gave, and the transition of the competition inside it."""
+
+    state: Machine
+    answer: Answer = Answer()
+    request: Request | None = None
+    """The request that the event was about, as it was then; None where there was none."""
+    transition: ExactStep | None = None
+
+
 def step(state: Machine, event: Event, rules: Rules = SFQ) -> tuple[Machine, Answer]:
     """The state after an event, and the answer.
 
     Raises a `Refused` where the event is invalid (R-REFUSE). A cost or weight is checked before the request is
     looked up. Completion is accepted for any id: it changes nothing but that the id is free again.
     """
+    taken = take(state, event, rules)
+    return taken.state, taken.answer
+
+
+def take(state: Machine, event: Event, rules: Rules = SFQ) -> Taken:
+    """As `step`, for observers who want to see the transition as well."""
     match event:
         case Arrive():
-            return _arrive(state, event, rules), Answer()
+            return _arrive(state, event, rules)
         case Dispatch():
             return _dispatch(state, rules)
         case Cancel():
-            return _cancel(state, event, rules), Answer()
+            return _cancel(state, event, rules)
         case Complete():
-            return _complete(state, event, rules), Answer()
+            return _complete(state, event, rules)
         case SetWeight():
-            return _reweigh(state, event, rules), Answer()
+            return _reweigh(state, event, rules)
         case Recost():
-            return _recost(state, event), Answer()
+            return _recost(state, event)
         case Upkeep():
-            after = rules.upkeep(state.logic, rules, state.competition).after
-            return replace(state, competition=after), Answer()
+            upkept = rules.upkeep(state.logic, rules, state.competition)
+            return Taken(replace(state, competition=upkept.after), transition=upkept)
 
 
 def answer(state: Machine, event: Event, rules: Rules = SFQ) -> tuple[Machine, Answer]:
@@ -107,71 +124,7 @@ def selected(state: Machine, rules: Rules = SFQ) -> Request | None:
     return state.queues[found[0]][0] if found else None
 
 
-def _arrive(state: Machine, event: Arrive, rules: Rules) -> Machine:
-    cost = _positive(event.cost, InvalidCost)
-    if event.request in state.live:
-        raise DuplicateRequest(event.request)
-    request = Request(event.user, event.request, cost)
-    state = _meet(state, event.user)
-    after = rules.arrive(state.logic, rules, state.competition, event.user, cost).after
-    queue = (*state.queues.get(event.user, ()), request)
-    return _with_queue(state, after, event.user, queue, {**state.live, event.request: request})
-
-
-def _dispatch(state: Machine, rules: Rules) -> tuple[Machine, Answer]:
-    found = _first(state, rules)
-    if found is None:
-        return state, Answer(dispatched=None)
-    user, taken = found
-    request, *rest = state.queues[user]
-    after = _with_queue(state, taken.after, user, tuple(rest), state.live)
-    return after, Answer(dispatched=request.request, user=user, cost=request.cost)
-
-
-def _cancel(state: Machine, event: Cancel, rules: Rules) -> Machine:
-    request = _waiting(state, event.request)
-    user = request.user
-    queue = tuple(r for r in state.queues[user] if r is not request)
-    taken = rules.cancel(state.logic, rules, state.competition, user, request.cost, not queue)
-    live = {id: r for id, r in state.live.items() if id != event.request}
-    return _with_queue(state, taken.after, user, queue, live)
-
-
-def _complete(state: Machine, event: Complete, rules: Rules) -> Machine:
-    request = state.live.get(event.request)
-    if request is None or state.is_waiting(request):
-        return state
-    after = rules.complete(state.logic, rules, state.competition, request.user, request.cost).after
-    return replace(state, competition=after, live={id: r for id, r in state.live.items() if id != event.request})
-
-
-def _reweigh(state: Machine, event: SetWeight, rules: Rules) -> Machine:
-    weight = _positive(event.weight, InvalidWeight)
-    state = _meet(state, event.user)
-    after = rules.reweigh(state.logic, rules, state.competition, event.user, weight).after
-    return replace(state, competition=after)
-
-
-def _recost(state: Machine, event: Recost) -> Machine:
-    cost = _positive(event.cost, InvalidCost)
-    old = _waiting(state, event.request)
-    new = replace(old, cost=cost)
-    queue = tuple(new if r is old else r for r in state.queues[old.user])
-    return replace(state, queues={**state.queues, old.user: queue}, live={**state.live, event.request: new})
-
-
-def _first(state: Machine, rules: Rules) -> tuple[str, ExactStep] | None:
-    """The user for whom a dispatch is enabled. The search only proposes; the rule R-SELECT decides."""
-    s = state.competition
-    head = {user: queue[0].cost for user, queue in state.queues.items()}
-    for user in sorted(state.queues, key=lambda user: (s.meter[user], user)):
-        taken: ExactStep = rules.dispatch(state.logic, rules, s, user, head, len(state.queues[user]) == 1)
-        if taken.enabled:
-            return user, taken
-    return None
-
-
-def _meet(state: Machine, user: str) -> Machine:
+def meet(state: Machine, user: str) -> Machine:
     """A new user has meter 0 and weight 1 until its first request makes it join at v."""
     s = state.competition
     if user in s.meter:
@@ -185,9 +138,76 @@ def _meet(state: Machine, user: str) -> Machine:
     return replace(state, competition=known)
 
 
+def _arrive(state: Machine, event: Arrive, rules: Rules) -> Taken:
+    cost = _positive(event.cost, InvalidCost)
+    if event.request in state.live:
+        raise DuplicateRequest(event.request)
+    request = Request(event.user, event.request, cost)
+    state = meet(state, event.user)
+    joined = rules.arrive(state.logic, rules, state.competition, event.user, cost)
+    queue = (*state.queues.get(event.user, ()), request)
+    live = {**state.live, event.request: request}
+    return Taken(_with_queue(state, joined, event.user, queue, live), Answer(), request, joined)
+
+
+def _dispatch(state: Machine, rules: Rules) -> Taken:
+    found = _first(state, rules)
+    if found is None:
+        return Taken(state, Answer(dispatched=None))
+    user, sent = found
+    request, *rest = state.queues[user]
+    answer = Answer(dispatched=request.request, user=user, cost=request.cost)
+    return Taken(_with_queue(state, sent, user, tuple(rest), state.live), answer, request, sent)
+
+
+def _cancel(state: Machine, event: Cancel, rules: Rules) -> Taken:
+    request = _waiting(state, event.request)
+    user = request.user
+    queue = tuple(r for r in state.queues[user] if r is not request)
+    left = rules.cancel(state.logic, rules, state.competition, user, request.cost, not queue)
+    live = _without(state.live, event.request)
+    return Taken(_with_queue(state, left, user, queue, live), Answer(), request, left)
+
+
+def _complete(state: Machine, event: Complete, rules: Rules) -> Taken:
+    request = state.live.get(event.request)
+    if request is None or state.is_waiting(request):
+        return Taken(state)
+    ended = rules.complete(state.logic, rules, state.competition, request.user, request.cost)
+    after = replace(state, competition=ended.after, live=_without(state.live, event.request))
+    return Taken(after, Answer(), request, ended)
+
+
+def _reweigh(state: Machine, event: SetWeight, rules: Rules) -> Taken:
+    weight = _positive(event.weight, InvalidWeight)
+    state = meet(state, event.user)
+    weighed = rules.reweigh(state.logic, rules, state.competition, event.user, weight)
+    return Taken(replace(state, competition=weighed.after), transition=weighed)
+
+
+def _recost(state: Machine, event: Recost) -> Taken:
+    cost = _positive(event.cost, InvalidCost)
+    old = _waiting(state, event.request)
+    new = replace(old, cost=cost)
+    queue = tuple(new if r is old else r for r in state.queues[old.user])
+    after = replace(state, queues={**state.queues, old.user: queue}, live={**state.live, event.request: new})
+    return Taken(after, Answer(), old)
+
+
+def _first(state: Machine, rules: Rules) -> tuple[str, ExactStep] | None:
+    """The user for whom a dispatch is enabled. The search only proposes; the rule R-SELECT decides."""
+    s = state.competition
+    head = {user: queue[0].cost for user, queue in state.queues.items()}
+    for user in sorted(state.queues, key=lambda user: (s.meter[user], user)):
+        taken: ExactStep = rules.dispatch(state.logic, rules, s, user, head, len(state.queues[user]) == 1)
+        if taken.enabled:
+            return user, taken
+    return None
+
+
 def _with_queue(
     state: Machine,
-    after: ExactCompetition,
+    taken: ExactStep,
     user: str,
     queue: tuple[Request, ...],
     live: Mapping[str, Request],
@@ -195,7 +215,11 @@ def _with_queue(
     queues = {**state.queues, user: queue}
     if not queue:
         del queues[user]
-    return replace(state, competition=after, queues=queues, live=live)
+    return replace(state, competition=taken.after, queues=queues, live=live)
+
+
+def _without(live: Mapping[str, Request], ended: str) -> dict[str, Request]:
+    return {id: request for id, request in live.items() if id != ended}
 
 
 def _waiting(state: Machine, request: str) -> Request:

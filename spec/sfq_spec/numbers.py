@@ -38,7 +38,7 @@ def read(value: object) -> Fraction | float:
         value = str(value)
     if isinstance(value, str):
         return _read_text(value)
-    raise NotANumber(f"a {type(value).__name__} is not a number")
+    raise NotANumber(f"{'null' if value is None else _shown(value)} is not a number")
 
 
 def write(number: Fraction | float) -> int | str:
@@ -73,5 +73,6 @@ def _bounded(number: int | Fraction) -> Fraction:
     return Fraction(number)
 
 
-def _shown(text: str) -> str:
-    return repr(text if len(text) <= 40 else text[:37] + "...")
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 42 else text[:39] + "..."

@@ -9,10 +9,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from sfq_spec.scheduler import Scheduler, lag, play
-from sfq_spec.trace import UNSET, Answer, Arrive, Cancel, Complete, Entry, Event, Recost
+from sfq_spec.trace import Answer, Arrive, Cancel, Complete, Entry, Event, Recost
 
 
 @dataclass
@@ -29,8 +30,8 @@ class Request:
 class Run:
     """A run in progress: the scheduler, and a book of requests as the scheduler's own answers tell it.
 
-    The book gives the user and the cost that a trace shows beside a dispatch, for schedulers that answer with an id
-    only. A dispatched id that never arrived has neither.
+    The book gives the user and the cost that a trace shows beside a dispatch, for schedulers that answer with an
+    id only. A dispatched id that never arrived has neither.
     """
 
     scheduler: Scheduler

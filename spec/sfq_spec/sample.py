@@ -1,6 +1,7 @@
 """A small sample of requests in the format of ServeGen streams, made from a seed.
 
-Ten minutes of a dozen customers: sizes with heavy tails, bursts, one that goes idle and returns, one that floods.
+Ten minutes of a dozen customers: sizes with heavy tails, bursts, one that goes idle and returns, one that
+floods.
 Only uniform random numbers and divisions are used, so that a seed gives the same bytes everywhere.
 """
 
@@ -41,8 +42,8 @@ CUSTOMERS = (
     Customer("steady-1", (Spell(0, 600, 120),), (200, 8_000), (120, 4_000)),
     Customer("steady-2", (Spell(0, 600, 90),), (100, 4_000), (150, 6_000)),
     Customer("steady-3", (Spell(0, 600, 60),), (50, 3_000), (80, 3_000)),
-    Customer("bursts-1", tuple(Spell(start, start + 3, 25) for start in range(30, 600, 120)), (80, 4_000), (60, 2_000)),
-    Customer("bursts-2", tuple(Spell(start, start + 2, 15) for start in range(75, 600, 150)), (400, 16_000), (40, 1_000)),
+    Customer("bursts-1", tuple(Spell(t, t + 3, 25) for t in range(30, 600, 120)), (80, 4_000), (60, 2_000)),
+    Customer("bursts-2", tuple(Spell(t, t + 2, 15) for t in range(75, 600, 150)), (400, 16_000), (40, 1_000)),
     Customer("returns", (Spell(0, 90, 40), Spell(420, 510, 40)), (100, 4_000), (100, 4_000)),
     Customer("heavy", (Spell(0, 600, 15),), (2_000, 40_000), (1_500, 24_000)),
     Customer("long-input", (Spell(60, 540, 40),), (4_000, 60_000), (30, 600)),
@@ -54,8 +55,8 @@ CUSTOMERS = (
 
 def generate(seed: int = SEED) -> str:
     """The sample for a seed, as the text of a CSV file."""
-    rows = sorted(row for customer in CUSTOMERS for row in _requests(customer, Random(f"{seed}:{customer.name}")))
-    lines = (f"{time / 1000:.3f},{name},{sizes[0]},{sizes[1]}" for time, name, sizes in rows)
+    rows = sorted(row for customer in CUSTOMERS for row in _requests(customer, seed))
+    lines = (f"{time // 1000}.{time % 1000:03},{name},{sizes[0]},{sizes[1]}" for time, name, sizes in rows)
     return "\n".join((HEADER, *lines, ""))
 
 
@@ -64,7 +65,8 @@ def bundled() -> bytes:
     return files("sfq_spec").joinpath("data", "sample.csv").read_bytes()
 
 
-def _requests(customer: Customer, random: Random) -> Iterator[tuple[int, str, tuple[int, int]]]:
+def _requests(customer: Customer, seed: int) -> Iterator[tuple[int, str, tuple[int, int]]]:
+    random = Random(f"{seed}:{customer.name}")
     for spell in customer.spells:
         for _ in range(spell.requests):
             time = spell.start * 1000 + int(random.random() * (spell.end - spell.start) * 1000)

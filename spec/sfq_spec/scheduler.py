@@ -15,11 +15,11 @@ place, and preferred where both are there, because `weight` and `cost` may then 
 `arrive` and `dispatch` are needed. `complete` and `upkeep` do nothing where they are missing; the others are
 capabilities, and `Unsupported` is raised where an event needs one that is missing.
 
-Costs and weights are handed over as `int` where they are whole, else as `Fraction`; NaN and the infinities, which
-are there to be refused, as `float`. `dispatch` returns None where nobody waits, else the id of a request, an
+Costs and weights are handed over as `int` where they are whole, else as `Fraction`; NaN and the infinities,
+which are there to be refused, as `float`. `dispatch` returns None where nobody waits, else the id of a request, an
 object with an attribute `request`, or a mapping with "request" or "dispatched". An event is refused by an
-exception with an attribute `code`, or by returning `{"refused": code}`, with one of the codes of the protocol. What
-else the other methods return is ignored. Any other exception means that the scheduler is broken.
+exception with an attribute `code`, or by returning `{"refused": code}`, with one of the codes of the protocol.
+What else the other methods return is ignored. Any other exception means that the scheduler is broken.
 """
 
 from __future__ import annotations
@@ -33,12 +33,13 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, Protocol
 
+from msgspec import UNSET
+
 from sfq_spec import numbers
 from sfq_spec.competition import SFQ, Rules
 from sfq_spec.machine import Machine, step
 from sfq_spec.trace import (
     CODES,
-    UNSET,
     Answer,
     Arrive,
     Cancel,
@@ -149,12 +150,11 @@ def play(scheduler: Scheduler, event: Event) -> Answer:
         method = _method(scheduler, type(event))
         if method is None:
             return _without(event)
-        said = method(*_arguments(event))
+        return _answer(event, method(*_arguments(event)))
     except SchedulerError:
         raise
     except (Exception, SystemExit) as error:
         return _refusal(METHODS[type(event)][-1], error)
-    return _answer(event, said)
 
 
 def lag(scheduler: Scheduler) -> dict[str, Fraction | float]:
@@ -165,7 +165,7 @@ def lag(scheduler: Scheduler) -> dict[str, Fraction | float]:
     except (Exception, SystemExit) as error:
         raise Broken(f"`lag` raised {described(error)}") from error
     if told is None:
-        raise Unsupported("the scheduler has no `lag`: leave out --lag, or add a method lag() that returns {user: S - v}")
+        raise Unsupported("the scheduler has no `lag`: add a method lag() that returns {user: S - v}, or do not ask")
     if not isinstance(told, Mapping) or not all(isinstance(user, str) for user in told):
         raise Broken(f"`lag` is {_shown(told)}: it must map user ids to numbers")
     try:
@@ -175,14 +175,14 @@ def lag(scheduler: Scheduler) -> dict[str, Fraction | float]:
 
 
 def load(name: str) -> Callable[[], Scheduler]:
-    """The factory that `module:factory` names, called without arguments. The current directory is searched first.
+    """The factory that `module:factory` names. The current directory is searched first.
 
-    The factory that is returned raises `CannotLoad` where what it makes is not a scheduler, or nothing at all.
+    It is called without arguments, and raises `CannotLoad` where what it makes is not a scheduler, or nothing at all.
     Raises `CannotLoad` where there is no such module or attribute, or the attribute cannot be called.
     """
     module_name, colon, path = name.partition(":")
     if not colon or not all(re.fullmatch(r"[^\W\d]\w*(\.[^\W\d]\w*)*", part) for part in (module_name, path)):
-        raise CannotLoad(f"{name!r} does not name a scheduler: write module:factory, such as my_scheduler:Scheduler")
+        raise CannotLoad(f"{name!r} names no scheduler: write module:factory, such as my_scheduler:Scheduler")
     found: Any = _module(module_name)
     for attribute in path.split("."):
         if not hasattr(found, attribute):
@@ -190,7 +190,7 @@ def load(name: str) -> Callable[[], Scheduler]:
         found = getattr(found, attribute)
     if not callable(found):
         raise CannotLoad(
-            f"`{name}` is {_shown(found)}, which cannot be called: name a class, or a function without arguments"
+            f"`{name}` is {_shown(found)} and cannot be called: name a class, or a function without arguments"
         )
     factory: Callable[[], Any] = found
     return lambda: _make(name, factory)
@@ -198,10 +198,15 @@ def load(name: str) -> Callable[[], Scheduler]:
 
 def described(error: BaseException) -> str:
     """An exception in one line: its kind, its first line, and the innermost place that raised it."""
-    text = str(error).strip().partition("\n")[0][:200]
+    try:
+        text = str(error).strip().partition("\n")[0][:200]
+    except Exception:
+        text = ""
     frames = traceback.extract_tb(error.__traceback__)
-    places = [frame for frame in frames if Path(frame.filename).parent != Path(__file__).parent] or frames
-    where = f" ({Path(places[-1].filename).name}, line {places[-1].lineno}, in {places[-1].name})" if places else ""
+    here = Path(__file__).parent
+    places = [frame for frame in frames if here not in Path(frame.filename).parents] or frames
+    at = places[-1] if places else None
+    where = f" ({Path(at.filename).name}, line {at.lineno}, in {at.name})" if at else ""
     return f"{type(error).__name__}{': ' if text else ''}{text}{where}"
 
 
@@ -305,14 +310,14 @@ def _make(name: str, factory: Callable[[], Any]) -> Scheduler:
     for kind in (Arrive, Dispatch):
         if _method(scheduler, kind) is None:
             raise CannotLoad(
-                f"`{name}` made {_shown(scheduler)}, which has no method `{METHODS[kind][0]}`: a scheduler needs "
-                "arrive(user, request, cost) and dispatch()"
+                f"`{name}` made {_shown(scheduler)}, which has no method `{METHODS[kind][0]}`: a scheduler "
+                "needs arrive(user, request, cost) and dispatch()"
             )
     return scheduler  # type: ignore[no-any-return]
 
 
 def _nearby(module: Any) -> str:
-    names = sorted(name for name, found in vars(module).items() if isinstance(found, type) and not name.startswith("_"))
+    names = sorted(name for name, found in vars(module).items() if isinstance(found, type) and name[0] != "_")
     return f": its classes are {', '.join(names[:8])}" if names else ""
 
 

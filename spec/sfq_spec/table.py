@@ -1,7 +1,7 @@
-"""A run as a table like the article's (§2.7): for each dispatch v, the user selected, the charge, and every meter.
+"""A run as a table like the article's (§2.7): for each dispatch v, the user selected, the charge, the meters.
 
-The table is made from the trace alone: the machine follows the dispatches that were observed, whatever it would have
-chosen itself. So a scheduler that tells neither v nor meters, or whose order is another one, has them too.
+The table is made from the trace alone: the machine follows the dispatches that were observed, whatever it would
+have chosen itself. So a scheduler that tells neither v nor meters, or whose order is another one, has them too.
 """
 
 from __future__ import annotations
@@ -10,10 +10,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
+from msgspec import UNSET
+
 from sfq_spec import numbers
 from sfq_spec.competition import SFQ
 from sfq_spec.machine import Machine, answer
-from sfq_spec.trace import UNSET, Dispatch, Entry
+from sfq_spec.trace import Dispatch, Entry
 
 MOST_USERS = 12
 """Users that get a column each. Where there are more, one column has the meter of the selected user."""
@@ -90,10 +92,10 @@ def observe(trace: Iterable[Entry]) -> Observed:
     initial: Mapping[str, Fraction] = {}
     rows: list[Row] = []
     for entry in trace:
-        before = follower.state.competition.meter
         if row := follower.follow(entry):
-            initial = initial if rows else before
             rows.append(row)
+        elif not rows:
+            initial = follower.state.competition.meter
     return Observed(initial, tuple(rows), tuple(sorted(follower.state.competition.meter)))
 
 

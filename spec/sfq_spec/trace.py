@@ -148,7 +148,10 @@ class Answer(msgspec.Struct, frozen=True, omit_defaults=True):
         if self.cost is not UNSET:
             _exact(self, "cost")
         if self.lag is not UNSET:
-            exact = {user: numbers.read(value) for user, value in self.lag.items()}
+            try:
+                exact = {user: numbers.read(value) for user, value in self.lag.items()}
+            except numbers.NotANumber as error:
+                raise ValueError(f"field `lag`: {error}") from None
             msgspec.structs.force_setattr(self, "lag", exact)
 
 
@@ -202,6 +205,7 @@ def read(stream: Readable) -> Iterator[Entry]:
 def decode(line: bytes, number: int = 0) -> Entry:
     """The entry on one line. Raises `BadLine` under the given line number."""
     try:
+        line.decode()
         event = _events.decode(line)
         extra: dict[str, Any] = dict(_fields.decode(line))
         for name in ("event", *event.__struct_fields__):
@@ -210,7 +214,11 @@ def decode(line: bytes, number: int = 0) -> Entry:
         told = {name: extra.pop(name) for name in names if name in extra}
         answer = _answers.decode(msgspec.json.encode(told)) if told else Answer()
         return Entry(event, answer, extra)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError as bad:
+        raise BadLine(number, None, f"is not UTF-8 (byte {bad.start + 1})") from None
+    except RecursionError:
+        raise BadLine(number, None, "is nested too deeply") from None
+    except msgspec.MsgspecError as error:
         raise _bad_line(line, number, error) from None
 
 
@@ -236,11 +244,7 @@ def _plain(value: Any) -> Any:
 
 def _bad_line(line: bytes, number: int, error: Exception) -> BadLine:
     text = str(error)
-    try:
-        line.decode()
-    except UnicodeDecodeError as bad:
-        return BadLine(number, None, f"is not UTF-8 (byte {bad.start + 1})")
-    if "truncated" in text:
+    if "truncated" in text and not line.rstrip().endswith(b"}"):
         return BadLine(number, None, "is cut off: it ends in the middle of a JSON object")
     if not isinstance(error, msgspec.ValidationError):
         return BadLine(number, None, f"is not JSON: {text.removeprefix('JSON is malformed: ')}")
@@ -251,5 +255,6 @@ def _bad_line(line: bytes, number: int, error: Exception) -> BadLine:
     reason, _, path = text.partition(" - at `$.")
     name = re.split(r"[.`\[]", path)[0] or None
     if name == "event":
-        reason = f"unknown event {reason.removeprefix('Invalid value ')}: the events are {', '.join(KINDS)}"
+        unknown = f"unknown event {reason.removeprefix('Invalid value ')}" if "'" in reason else "is not a text"
+        reason = f"{unknown}: the events are {', '.join(KINDS)}"
     return BadLine(number, name, reason[0].lower() + reason[1:])

@@ -43,9 +43,17 @@ class Commands(TyperGroup):
             finally:
                 sys.stdout.flush()
         except BrokenPipeError:
-            nowhere = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(nowhere, sys.stdout.fileno())
+            _write_no_more()
             raise typer.Exit(PIPE_CLOSED) from None
+        except OSError as error:
+            _write_no_more()
+            say(f"the operating system does not go on: {error}")
+            raise typer.Exit(NO_VERDICT) from None
+
+
+def _write_no_more() -> None:
+    """What is left for standard output goes nowhere, so that Python does not try again when it ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def say(text: str) -> None:
@@ -113,12 +121,16 @@ def writing(name: str) -> Iterator[IO[bytes]]:
 
 
 @contextmanager
-def progress(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
-    """A bar on standard error, moved by a call with how much of the total is done; only on a terminal."""
-    if not sys.stderr.isatty() or not total:
+def progress(what: str, total: int | None, *, printing: bool = False) -> Iterator[Callable[[int], None]]:
+    """A bar on standard error, moved by a call with how much of the total is done.
+
+    Only on a terminal, and not where results are being printed there.
+    """
+    if not total or not sys.stderr.isatty() or (printing and sys.stdout.isatty()):
         yield lambda done: None
         return
-    with Progress(console=Console(stderr=True), transient=True) as bar:
+    console = Console(stderr=True)
+    with Progress(console=console, transient=True, redirect_stdout=False, redirect_stderr=False) as bar:
         task = bar.add_task(what, total=total)
         shown = 0
 

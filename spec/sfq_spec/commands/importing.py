@@ -42,11 +42,11 @@ def seconds(text: str) -> Fraction:
 
 
 def import_(
-    format: Annotated[Format, typer.Argument(help="What the file is.")],
+    format: Annotated[Format, typer.Argument(metavar="FORMAT", help="What the file is.")],
     file: Annotated[str, typer.Argument(metavar="FILE", help="The file, or - for standard input.")] = "",
     servers: Annotated[
         int | None,
-        typer.Option(min=1, show_default="what the file keeps busy", help="Requests that are served at a time."),
+        typer.Option(min=1, show_default="what the file keeps busy", help="Requests served at a time."),
     ] = None,
     input_seconds: Annotated[
         Fraction, typer.Option(parser=seconds, metavar="X", help="Seconds of a server per input token.")
@@ -57,16 +57,16 @@ def import_(
     input_weight: Annotated[int, typer.Option(min=0, help="What an input token costs.")] = 1,
     output_weight: Annotated[int, typer.Option(min=0, help="What an output token costs.")] = 2,
     users: Annotated[
-        int | None, typer.Option(min=1, show_default="1", help="azure only: deal the requests out to so many users.")
+        int | None, typer.Option(min=1, show_default="1", help="azure only: deal the requests out.")
     ] = None,
     out: Annotated[str, typer.Option("--out", "-o", metavar="OUT", help="Where the script goes.")] = STANDARD,
 ) -> None:
     """Turn a file of real requests into a script of events.
 
-    The script is JSON Lines, one event a line, for `sfq-spec run`. A request costs its weighted tokens, and at least
-    1. A pool of servers decides when a dispatch becomes possible: a request holds a server for input tokens times
-    --input-seconds plus output tokens times --output-seconds. By default the pool is as large as the file keeps busy
-    on average, rounded up. Each event has its time in seconds. Every request is served to the end.
+    The script is JSON Lines, one event a line, for `sfq-spec run`. A request costs its weighted tokens, and at
+    least 1. A pool of servers decides when a dispatch becomes possible: a request holds a server for input tokens
+    times --input-seconds plus output tokens times --output-seconds. By default the pool is as large as the file
+    keeps busy on average, rounded up. Each event has its time in seconds. Every request is served to the end.
 
     The format `sample` takes no FILE: it is a small file in the format servegen that comes with the package.
 
@@ -90,7 +90,7 @@ def import_(
         imported = azure.deal(imported, users)
     pool = Pool(servers, input_seconds, output_seconds)
     service = Service(imported.arrivals, pool, Prices(input_weight, output_weight))
-    with writing(out) as stream, progress("serving", len(imported.arrivals)) as show:
+    with writing(out) as stream, progress("serving", len(imported.arrivals), printing=out == STANDARD) as show:
         dispatched = 0
         for entry in service.script():
             stream.write(encode(entry))
@@ -105,8 +105,8 @@ def sample_(
 ) -> None:
     """Print the sample that comes with the package.
 
-    It is a file in the format servegen: ten minutes of a dozen customers, with heavy tails, bursts, a customer that goes idle and returns, and one that
-    floods. It is generated, and the same for the same seed.
+    It is a file in the format servegen: ten minutes of a dozen customers, with heavy tails, bursts, a customer
+    that goes idle and returns, and one that floods. It is generated, and the same for the same seed.
 
     \b
     Examples:
@@ -119,7 +119,7 @@ def sample_(
 def _read(format: Format, file: str) -> tuple[Imported, str]:
     if format is Format.SAMPLE:
         if file:
-            raise Failure(f"import sample takes no FILE: to read {file} as the sample's format, say import servegen")
+            raise Failure(f"import sample takes no FILE: to read {file}, say import servegen {file}")
         data = sample.bundled()
         return FORMATS[Format.SERVEGEN](Source("the sample", io.BytesIO(data), len(data))), "the sample"
     if not file:
@@ -134,12 +134,12 @@ def _read(format: Format, file: str) -> tuple[Imported, str]:
 
 def _summarise(name: str, imported: Imported, service: Service) -> None:
     seen = service.congestion
-    count = len(imported.arrivals)
+    elapsed = max(seen.elapsed, 1)
     users = len({arrival.user for arrival in imported.arrivals})
     if imported.left_out:
         say(f"{name}: {imported.left_out:,} requests that were rejected are left out")
     say(
-        f"{name}: {count:,} requests of {users:,} users, {service.servers:,} servers, "
-        f"{seen.elapsed / SECOND:,.0f} s; somebody waits {seen.congested / max(seen.elapsed, 1):.0%} of the time, "
-        f"{seen.waited / max(seen.elapsed, 1):,.1f} requests on average, {seen.longest:,} at most"
+        f"{name}: {len(imported.arrivals):,} requests of {users:,} users, {service.servers:,} servers, "
+        f"{seen.elapsed / SECOND:,.0f} s; somebody waits {seen.congested / elapsed:.0%} of the time, "
+        f"{seen.waited / elapsed:,.1f} requests on average, {seen.longest:,} at most"
     )

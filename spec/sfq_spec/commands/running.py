@@ -15,7 +15,7 @@ from rich.text import Text
 from sfq_spec.commands.console import Failure, Source, progress, reading, say
 from sfq_spec.running import Run
 from sfq_spec.scheduler import MachineScheduler, SchedulerError, load
-from sfq_spec.table import Table, is_text, layout, observe
+from sfq_spec.table import Observed, Table, is_text, layout, observe
 from sfq_spec.trace import BadLine, Entry, encode, read
 
 
@@ -25,26 +25,25 @@ def run(
         str | None,
         typer.Option(metavar="MODULE:FACTORY", show_default="the machine", help="A scheduler in Python."),
     ] = None,
-    as_table: Annotated[bool, typer.Option("--table", help="Print a table like the article's, not the trace.")] = False,
+    as_table: Annotated[bool, typer.Option("--table", help="A table like the article's, not the trace.")] = False,
     with_lag: Annotated[bool, typer.Option("--lag", help="Add S - v of each user to every answer.")] = False,
 ) -> None:
     """Execute a script of events and print the trace.
 
-    SCRIPT is JSON Lines, one event a line. The trace is the same with the scheduler's answer merged into each line,
-    and each line is answered as it is read. A dispatch has the request that
-    goes, its user and its cost; an event that is not carried out has the code of its refusal. Other fields of a
-    line, such as time, stay as they are; answers that the script has already are replaced. The scheduler is not
-    judged.
+    SCRIPT is JSON Lines, one event a line. The trace is the same with the scheduler's answer merged into each
+    line, and each line is answered as it is read. A dispatch has the request that goes, its user and its cost; an
+    event that is not carried out has the code of its refusal. Other fields of a line, such as time, stay as they
+    are; answers that the script has already are replaced. The scheduler is not judged.
 
-    Without --python the machine of the specification runs. MODULE is looked for in the current directory first, and
-    FACTORY is a class, or a function without arguments, that makes a scheduler: an object with the methods
+    Without --python the machine of the specification runs. MODULE is looked for in the current directory first,
+    and FACTORY is a class, or a function without arguments, that makes a scheduler: an object with the methods
     arrive(user, request, cost) and dispatch(), and as far as the script needs them cancel(request),
     complete(request, outcome), weight(user, weight), cost(request, cost), upkeep() and lag(). What it prints goes
     to standard error.
 
-    The table shows, for each dispatch, v (the start tag), the user selected, the charge and the meters after it. They
-    are what the rules give for the dispatches that were made, for a scheduler in Python too. With more than 12 users,
-    or where the terminal is too narrow, there is only the meter of the user selected.
+    The table shows, for each dispatch, v (the start tag), the user selected, the charge and the meters after it.
+    They are what the rules give for the dispatches that were made, for a scheduler in Python too. With more than
+    12 users, or where the terminal is too narrow, there is only the meter of the user selected.
 
     \b
     Examples:
@@ -57,32 +56,41 @@ def run(
       0  the script was executed; refusals are answers
       2  the script or the scheduler is broken; everything before that has been printed
     """
-    out = sys.stdout
-    with redirect_stdout(sys.stderr), reading(script) as source, progress("running", source.size) as show:
+    out, failures, observed = sys.stdout, list[Failure](), None
+    with (
+        reading(script) as source,
+        progress("running", source.size, printing=not as_table) as show,
+        redirect_stdout(sys.stderr),
+    ):
         source.watch(show)
         try:
             going = Run(load(python)() if python else MachineScheduler(), with_lag=with_lag)
         except SchedulerError as error:
             raise Failure(str(error)) from None
-        trace = _trace(source, going)
+        trace = _trace(source, going, failures)
         if as_table:
-            _print_table(out, trace)
+            observed = observe(trace)
         else:
             _print_trace(out.buffer, trace, at_once=source.size is None)
+    if observed is not None:
+        _print_table(out, observed)
+    for failure in failures:
+        raise failure
     say(
         f"{source.name}: {going.events:,} events, {going.dispatched:,} dispatches, {going.refused:,} refused, "
         f"{going.waiting:,} still waiting, by {python or 'the machine'}"
     )
 
 
-def _trace(source: Source, going: Run) -> Iterator[Entry]:
+def _trace(source: Source, going: Run, failures: list[Failure]) -> Iterator[Entry]:
+    """As much of the trace as there is, and the failure that ended it, if one did."""
     try:
         for entry in read(source):
             yield going.play(entry)
     except BadLine as bad:
-        raise Failure(f"{source.name}: {bad}") from None
+        failures.append(Failure(f"{source.name}: {bad}"))
     except SchedulerError as error:
-        raise Failure(f"{source.name}: line {source.line}: {error}") from None
+        failures.append(Failure(f"{source.name}: line {source.line}: {error}"))
 
 
 def _print_trace(out: IO[bytes], trace: Iterator[Entry], *, at_once: bool) -> None:
@@ -93,26 +101,14 @@ def _print_trace(out: IO[bytes], trace: Iterator[Entry], *, at_once: bool) -> No
             out.flush()
 
 
-def _print_table(out: TextIO, trace: Iterator[Entry]) -> None:
-    """Print the table of as much of the run as there is."""
-    failures: list[Failure] = []
-
-    def until_it_fails() -> Iterator[Entry]:
-        try:
-            yield from trace
-        except Failure as failure:
-            failures.append(failure)
-
-    observed = observe(until_it_fails())
-    if out.isatty():
-        console = Console(file=out)
-        table = layout(observed)
-        fits = sum(table.widths) + 3 * len(table.widths) < console.width
-        console.print(_for_terminal(table if fits else layout(observed, most_users=0)))
-    else:
-        out.buffer.writelines(f"{line}\n".encode() for line in layout(observed).plain())
-    for failure in failures:
-        raise failure
+def _print_table(out: TextIO, observed: Observed) -> None:
+    table = layout(observed)
+    if not out.isatty():
+        out.buffer.writelines(f"{line}\n".encode() for line in table.plain())
+        return
+    console = Console(file=out)
+    fits = sum(table.widths) + 3 * len(table.widths) < console.width
+    console.print(_for_terminal(table if fits else layout(observed, most_users=0)))
 
 
 def _for_terminal(table: Table) -> RichTable:

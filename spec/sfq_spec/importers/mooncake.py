@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
-from os.path import commonprefix
+from itertools import takewhile
 
 import msgspec
 
@@ -27,7 +27,7 @@ _documents = msgspec.json.Decoder(float_hook=Decimal)
 def read(stream: Readable) -> Imported:
     """The requests of the file. Raises `BadLine`."""
     rows = list(_rows(stream))
-    prompt = len(commonprefix([blocks for _, _, _, blocks in rows]))
+    prompt = _common([blocks for _, _, _, blocks in rows])
     return in_order(
         [
             Arrival(time, f"p{blocks[min(prompt, len(blocks) - 1)]}", input_tokens, output_tokens)
@@ -36,7 +36,7 @@ def read(stream: Readable) -> Imported:
     )
 
 
-def _rows(stream: Readable) -> Iterator[tuple[int, int, int, Sequence[int]]]:
+def _rows(stream: Readable) -> Iterator[tuple[int, int, int, list[int]]]:
     for number, line in lines(stream):
         if not line.strip():
             continue
@@ -52,9 +52,19 @@ def _rows(stream: Readable) -> Iterator[tuple[int, int, int, Sequence[int]]]:
         )
 
 
+def _common(lists: Sequence[list[int]]) -> int:
+    """How many blocks all requests begin with: as many as the least and the greatest of them have in common."""
+    if not lists:
+        return 0
+    pairs = zip(min(lists), max(lists), strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+
+
 def _object(number: int, line: str) -> dict[str, object]:
     try:
         row = _documents.decode(line)
+    except RecursionError:
+        raise BadLine(number, None, "is nested too deeply") from None
     except msgspec.DecodeError as error:
         raise BadLine(number, None, f"is not JSON: {str(error).removeprefix('JSON is malformed: ')}") from None
     if not isinstance(row, dict):
@@ -62,7 +72,7 @@ def _object(number: int, line: str) -> dict[str, object]:
     return row
 
 
-def _blocks(number: int, value: object) -> Sequence[int]:
+def _blocks(number: int, value: object) -> list[int]:
     if isinstance(value, list) and value and all(type(block) is int for block in value):
         return value
     raise BadLine(number, "hash_ids", "is not a list of at least one block number")

@@ -90,7 +90,8 @@ class Service:
         self.servers = self.pool.size(self.arrivals)
         self._scheduler = MachineScheduler()
         self._waiting: dict[str, Arrival] = {}
-        self._busy: list[tuple[int, int, str]] = []  # when the service ends, in which order it began, which request
+        # when the service ends, in which order it began, and whose it is
+        self._busy: list[tuple[int, int, str]] = []
         self._counts: dict[str, int] = {}
 
     def script(self) -> Iterator[Entry]:

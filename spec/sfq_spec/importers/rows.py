@@ -61,7 +61,8 @@ def table(stream: Readable, columns: tuple[str, ...]) -> Iterator[tuple[int, tup
     Columns with other names are passed over. Raises `BadLine`.
     """
     rows = csv.reader((line for _, line in lines(stream)), strict=True)
-    width, places = 0, (0,)
+    width = 0
+    places: tuple[int, ...] = ()
     try:
         for row in rows:
             if not width:
@@ -80,8 +81,8 @@ def _places(header: Sequence[str], columns: tuple[str, ...]) -> tuple[int, ...]:
     names = [name.strip() for name in header]
     for column in columns:
         if names.count(column) != 1:
-            reason = f"the header needs this column once, beside {', '.join(c for c in columns if c != column)}"
-            raise BadLine(1, column, reason)
+            problem = "is more than once in" if column in names else "is missing from"
+            raise BadLine(1, column, f"{problem} the header, which needs {', '.join(columns)}")
     return tuple(names.index(column) for column in columns)
 
 
