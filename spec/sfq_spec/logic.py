@@ -125,9 +125,7 @@ class Exact:
         return all(map(holds, self.users))
 
     def supremum(self, least: N, numbers: Mapping[str, N]) -> N:
-        for number in numbers.values():
-            least = self.maximum(least, number)
-        return least
+        return max(least, *numbers.values())
 
     def put(self, mapping: Mapping[str, V], at: str, value: V) -> Mapping[str, V]:
         return {**mapping, at: value}

@@ -61,7 +61,7 @@ class Machine:
 
     def is_waiting(self, request: Request) -> bool:
         """Whether the request is in its user's queue."""
-        return request in self.queues.get(request.user, ())
+        return any(waiting is request for waiting in self.queues.get(request.user, ()))
 
     @property
     def lag(self) -> dict[str, Fraction]:
@@ -195,13 +195,16 @@ def _recost(state: Machine, event: Recost) -> Taken:
 
 
 def _first(state: Machine, rules: Rules) -> tuple[str, ExactStep] | None:
-    """The user for whom a dispatch is enabled. The search only proposes; the rule R-SELECT decides."""
-    s = state.competition
+    """The user for whom a dispatch is enabled. The search only proposes; the rule R-SELECT decides.
+
+    Of users that do not wait nothing is asked, so the logic speaks of the others alone.
+    """
+    s, logic = state.competition, Exact(state.queues.keys())
     head = {user: queue[0].cost for user, queue in state.queues.items()}
     for user in sorted(state.queues, key=lambda user: (s.meter[user], user)):
-        taken: ExactStep = rules.dispatch(state.logic, rules, s, user, head, len(state.queues[user]) == 1)
-        if taken.enabled:
-            return user, taken
+        sent: ExactStep = rules.dispatch(logic, rules, s, user, head, len(state.queues[user]) == 1)
+        if sent.enabled:
+            return user, sent
     return None
 
 
@@ -219,7 +222,9 @@ def _with_queue(
 
 
 def _without(live: Mapping[str, Request], ended: str) -> dict[str, Request]:
-    return {id: request for id, request in live.items() if id != ended}
+    left = dict(live)
+    del left[ended]
+    return left
 
 
 def _waiting(state: Machine, request: str) -> Request:

@@ -1,0 +1,77 @@
+# Every target prepares .venv by itself; all it takes is Python 3.11 or newer and make. `make` alone shows the targets.
+
+PYTHON ?= python3
+ARGS ?=
+
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+LOCK := requirements-dev.lock
+PIP_TOOLS := 7.6.2
+
+# Ask pip no questions; leave its own upgrades for another day.
+export PIP_NO_INPUT := 1
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+# The targets share .venv and the cores, so they take turns, also under `make -j`.
+.NOTPARALLEL:
+.PHONY: verify test test-deep lint bench format lock clean help
+
+verify: $(READY) ## Prove, then compare the machine and the scheduler on real requests (the main job)
+	$(BIN)/sfq-prove verify $(ARGS)
+
+test: $(READY) ## Run the fast tests; choose some with ARGS="-k heap"
+	$(BIN)/pytest -n auto --maxprocesses 4 $(ARGS)
+
+test-deep: $(READY) ## Run every test with many more examples from a fresh seed, which is printed
+	SFQ_PROFILE=deep $(BIN)/pytest -n auto --maxprocesses 4 $(ARGS)
+
+lint: $(READY) ## Check style, formatting and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(READY) ## Measure the scheduler against its goals and against other structures
+	$(BIN)/python tests/benchmarks/run.py $(ARGS)
+
+format: $(READY) ## Rewrite the code in the project's style
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+# Resolved for the oldest Python that is supported, from public files alone: what the machine's own configuration of
+# pip adds (folders of packages, further indexes, constraints) is left out, and nothing of it is written down.
+lock: ## Write requirements-dev.lock anew; newer versions with ARGS=--upgrade (needs Python 3.11)
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' || { \
+	  echo "make lock: the lock is made with Python 3.11, the oldest one supported; name it: make lock PYTHON=python3.11" >&2; \
+	  exit 1; }
+	$(PYTHON) -m venv --clear build/lock
+	$(LOCK_ENV) build/lock/bin/pip install -qq pip-tools==$(PIP_TOOLS)
+	$(LOCK_ENV) build/lock/bin/pip-compile --quiet --no-config \
+	  --extra proofs --extra test --extra bench --extra lint --build-deps-for editable \
+	  --generate-hashes --strip-extras --allow-unsafe \
+	  --no-emit-options --no-emit-index-url --no-emit-trusted-host --no-emit-find-links \
+	  --output-file $(LOCK) $(ARGS) pyproject.toml
+LOCK_ENV = env -u PIP_FIND_LINKS -u PIP_EXTRA_INDEX_URL -u PIP_CONSTRAINT PIP_CONFIG_FILE=/dev/null CUSTOM_COMPILE_COMMAND="make lock"
+
+clean: ## Remove .venv and everything else that the targets made
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .benchmarks .coverage .coverage.*
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
+
+$(READY): pyproject.toml $(LOCK)
+	@command -v '$(PYTHON)' >/dev/null || { \
+	  echo "No '$(PYTHON)' here: install Python 3.11 or newer, or name one with PYTHON=/path/to/python3" >&2; exit 1; }
+	@'$(PYTHON)' -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "'$(PYTHON)' is $$('$(PYTHON)' --version 2>&1), and Python 3.11 or newer is needed: name one with PYTHON=/path/to/python3" >&2; \
+	  exit 1; }
+	@'$(PYTHON)' -c 'import ensurepip, venv' 2>/dev/null || { \
+	  echo "'$(PYTHON)' has no venv module: install it (on Debian and Ubuntu the package python3-venv)" >&2; exit 1; }
+	@echo "Preparing $(VENV) with $$('$(PYTHON)' --version); about half a minute, once."
+	@'$(PYTHON)' -m venv --clear $(VENV)
+	@$(BIN)/pip install -qq --require-hashes -r $(LOCK)
+	@$(BIN)/pip install -qq --no-deps --no-build-isolation --editable .
+	@touch $@

@@ -1,0 +1,104 @@
+"""Everything that is put to the solvers, and everything that is searched through."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+from sfq_proofs import band, exhaust, fairness, folding, rules
+from sfq_proofs.exhaust import Instance
+from sfq_proofs.induction import Obligation
+from sfq_proofs.model import Model
+from sfq_spec.competition import SFQ, Rules
+from sfq_spec.mutants import BY_NAME
+
+
+def obligations(of: Rules = SFQ) -> list[Obligation]:
+    """Every obligation, for the rules of the article or for those of a mutant."""
+    model = Model(of)
+    return [
+        *band.obligations(model),
+        *fairness.obligations(model),
+        *rules.obligations(model),
+        *folding.obligations(of),
+    ]
+
+
+INSTANCES = (
+    Instance(2, (1, 2, 3)),
+    Instance(2, (1, 3), (1, 2)),
+    Instance(3, (1, 2, 3)),
+    Instance(4, (1, 2)),
+)
+"""The small worlds that are searched through completely."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What an exhaustive search showed of some claims."""
+
+    name: str
+    claims: tuple[str, ...]
+    holds: bool
+    says: str
+
+
+@dataclass(frozen=True)
+class Search:
+    """An exhaustive search, to be run."""
+
+    name: str
+    run: Callable[[], list[Finding]]
+
+
+def searches() -> list[Search]:
+    """Every search, in order."""
+    return [Search(f"exhaust {_shown(instance)}", partial(_exhaust, instance)) for instance in INSTANCES]
+
+
+def _shown(instance: Instance) -> str:
+    weights = f", weights {', '.join(map(str, instance.weights))}" if instance.weights else ""
+    return f"{instance.users} users, costs {', '.join(map(str, instance.costs))}{weights}"
+
+
+def _exhaust(instance: Instance) -> list[Finding]:
+    graph = exhaust.graph(instance)
+    pairs = [(i, j) for i in range(instance.users) for j in range(instance.users) if i != j]
+    monitored = [exhaust.monitor(graph, i, j) for i, j in pairs]
+    name, states = _shown(instance), sum(found.states for found in monitored)
+    worst = max(found.worst for found in monitored)
+    attained = any(found.tight and found.worst == 2 * instance.greatest for found in monitored)
+    lost = not is_tight(instance, BY_NAME[LOOSE].rules or SFQ)
+    return [
+        Finding(name, STATE_CLAIMS, not graph.broken, f"{len(graph.edges):,} states, no claim broken"),
+        Finding(
+            name,
+            ("FAIR-LEAD", "FAIR-PAIR"),
+            not any(found.violation for found in monitored),
+            f"{len(pairs)} ordered pairs, {states:,} states with a monitor, no bound passed",
+        ),
+        Finding(
+            name,
+            ("FAIR-TIGHT",),
+            (attained and lost) or bool(instance.weights),
+            f"worst lead {worst:g} of at most {float(2 * instance.greatest):g}",
+        ),
+    ]
+
+
+STATE_CLAIMS = (
+    "INV-MONO", "INV-UPPER", "INV-LOWER", "RESET-LEVEL", "RESET-ALONE", "RESET-OWN",
+    "IDLE-FLOOR", "IDLE-PROMPT", "DISP-BEFORE", "R-SELECT",
+)  # fmt: skip
+"""What is checked at every state and step of an instance."""
+
+
+LOOSE = "join-behind-everyone"
+"""A mutant under which the bound is not attained, so that FAIR-TIGHT can fail."""
+
+
+def is_tight(instance: Instance, of: Rules = SFQ) -> bool:
+    """Whether a lead of two of the largest charges is attained under these rules (FAIR-TIGHT)."""
+    found = exhaust.monitor(exhaust.graph(instance, of), 0, 1)
+    return found.tight and bool(found.worst == 2 * instance.greatest)

@@ -1,0 +1,150 @@
+"""The command `sfq-prove`: the claims, proved again; `sfq-prove verify` adds the code on real requests.
+
+Exit status: 0 everything holds, 1 something does not, 2 usage.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from sfq_proofs import page, streams
+from sfq_proofs.evidence import Evidence, gather
+from sfq_spec.claims import BY_ID
+from sfq_spec.commands.console import Commands, Failure
+
+DATA = Path(__file__).resolve().parents[2].parent / "shared" / "data"
+"""Where real logs are looked for: beside the checkout."""
+
+app = typer.Typer(
+    cls=Commands,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+Claim = Annotated[
+    str | None, typer.Option("--claim", metavar="ID", help="One claim of the ledger alone, such as FAIR-LEAD.")
+]
+Json = Annotated[bool, typer.Option("--json", help="A list for machines, one entry per claim.")]
+Mutants = Annotated[bool, typer.Option("--mutants", help="Also the table of mutants, each with a shortest run.")]
+
+
+@app.callback(invoke_without_command=True)
+def prove(context: typer.Context, claim: Claim = None, as_json: Json = False, mutants: Mutants = False) -> None:
+    """Prove the claims of the ledger again, search small worlds, and kill the mutants.
+
+    Every obligation is put to Z3 and cvc5, after it was shown that its hypotheses can be met. Each mutant, a
+    deliberately wrong rule, must break down exactly the proofs that the kill table names, and must be shown wrong
+    by a shortest run of events. `unknown` counts as a failure.
+
+    \b
+    Examples:
+      sfq-prove
+      sfq-prove --claim FAIR-LEAD --mutants
+      sfq-prove --json | jq '.[] | select(.verdict != "holds")'
+      sfq-prove verify
+
+    \b
+    Exit status:
+      0  every claim holds and every mutant died where it should
+      1  something does not hold
+      2  usage
+    """
+    if context.invoked_subcommand is not None:
+        return
+    if claim is not None and claim not in BY_ID:
+        raise Failure(f"there is no claim {claim}: the claims are {', '.join(BY_ID)}")
+    with _telling() as tell:
+        evidence = gather(claim, tell)
+    if as_json:
+        print(json.dumps(page.as_json(evidence), indent=2, ensure_ascii=False))
+    else:
+        _show(page.console(), evidence, mutants=mutants)
+    raise typer.Exit(0 if evidence.holds else 1)
+
+
+@app.command()
+def verify(
+    data: Annotated[
+        Path | None, typer.Option(help="A folder with real logs.", show_default="../shared/data, if there")
+    ] = None,
+) -> None:
+    """The main job: prove, then run machine and scheduler side by side on real requests.
+
+    \b
+    Examples:
+      sfq-prove verify
+      sfq-prove verify --data ../shared/data
+    """
+    if data is not None and not data.is_dir():
+        raise Failure(f"{data}: is not a folder; name one with real logs, or leave --data out")
+    out = page.console()
+    started = time.monotonic()
+    _part(out, "1. The rules are what the article says they are: proofs from the very functions that run")
+    with _telling() as tell:
+        evidence = gather(tell=tell)
+    _show(out, evidence, mutants=True)
+    _part(out, "2. The scheduler does what the rules say: every dispatch compared, every claim watched")
+    compared = []
+    for stream in (streams.bundled(), *streams.real(data or DATA)):
+        with _telling() as tell:
+            compared.append(streams.compare(stream, show=lambda n, tell=tell: tell(f"{n:,} dispatches")))  # type: ignore[misc]
+    page.streams(out, compared)
+    if len(compared) == 1:
+        out.print("Real logs were not found beside the checkout; the sample alone was run.", highlight=False)
+    good = evidence.holds and all(one.holds for one in compared)
+    _part(out, _conclusion(evidence, compared, time.monotonic() - started) if good else "Something does not hold.")
+    raise typer.Exit(0 if good else 1)
+
+
+def main() -> None:
+    """The console entry."""
+    app(prog_name="sfq-prove")
+
+
+def _show(out: Console, evidence: Evidence, *, mutants: bool) -> None:
+    page.claims(out, evidence.summaries())
+    for finding in evidence.findings:
+        page.line(out, f"small world, {finding.name}: {finding.says}: {', '.join(finding.claims)}")
+    if mutants:
+        out.print()
+        page.kills(out, evidence.kills)
+    page.problems(out, evidence)
+    steps, dead = len(evidence.verdicts), sum(kill.as_expected for kill in evidence.kills)
+    proved = sum(verdict.holds for verdict in evidence.verdicts)
+    page.line(out, f"{proved} of {steps} obligations proved, {dead} of {len(evidence.kills)} mutants dead as expected")
+
+
+def _conclusion(evidence: Evidence, compared: list[streams.Comparison], seconds: float) -> str:
+    claims, dispatches = sum(1 for _ in evidence.summaries()), sum(one.dispatches for one in compared)
+    return (
+        f"All {claims} claims hold, all {len(evidence.kills)} mutants are dead, and on {dispatches:,} dispatches the "
+        f"scheduler did what the specification does. {seconds:.0f} s."
+    )
+
+
+def _part(out: Console, title: str) -> None:
+    out.print(f"\n{title}\n", style="bold", highlight=False)
+
+
+@contextmanager
+def _telling() -> Iterator[Callable[[str], None]]:
+    """A line on standard error that says what is being done; only on a terminal."""
+    if not sys.stderr.isatty():
+        yield lambda done: None
+        return
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("starting")
+        yield lambda done: bar.update(task, description=done)

@@ -1,0 +1,137 @@
+"""All the evidence, gathered: what the solvers said, what the searches found, which mutants died where."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from typing import TypeVar
+
+from sfq_proofs import catalogue
+from sfq_proofs.catalogue import Finding
+from sfq_proofs.induction import Verdict, prove, refuted
+from sfq_proofs.kill_table import EXPECTED
+from sfq_proofs.witness import Witness, holds_for_the_article, replay, shortest
+from sfq_spec.claims import CLAIMS, Claim
+from sfq_spec.competition import SFQ
+from sfq_spec.mutants import BY_NAME, MUTANTS
+
+T = TypeVar("T")
+Tell = Callable[[str], None]
+"""Is told what was just done."""
+
+
+@dataclass(frozen=True)
+class Kill:
+    """How a mutant died."""
+
+    mutant: str
+    obligations: tuple[str, ...]
+    """Those whose proof breaks down, in the order in which they are put."""
+    claims: tuple[str, ...]
+    """The claims that rest on these, and those that the run breaks."""
+    witness: Witness | None
+    """A shortest run from the first state."""
+    confirmed: bool
+    """Played again, the run breaks the claim that the mutant names, and none for the article's machine."""
+
+    @property
+    def expected(self) -> tuple[str, ...]:
+        """The obligations that should have broken down."""
+        return EXPECTED.get(self.mutant, ())
+
+    @property
+    def as_expected(self) -> bool:
+        """Dead, at the places where it should be, and shown by a run."""
+        return self.confirmed and self.obligations == self.expected
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A claim with its evidence."""
+
+    claim: Claim
+    holds: bool
+    solvers: tuple[str, ...]
+    milliseconds: float
+    obligations: int
+    mutants: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Everything that was found."""
+
+    verdicts: tuple[Verdict, ...]
+    findings: tuple[Finding, ...]
+    kills: tuple[Kill, ...]
+
+    @property
+    def holds(self) -> bool:
+        """Every claim holds, every mutant died as expected, and every obligation and search supports a claim."""
+        return (
+            all(summary.holds for summary in self.summaries())
+            and all(verdict.holds for verdict in self.verdicts)
+            and all(finding.holds for finding in self.findings)
+            and all(kill.as_expected for kill in self.kills)
+        )
+
+    def summaries(self) -> Iterator[Summary]:
+        """The claims in the order of the ledger. A claim that no mutant fails does not hold: it says nothing."""
+        for claim in CLAIMS:
+            verdicts = [verdict for verdict in self.verdicts if claim.id in verdict.claims]
+            findings = [finding for finding in self.findings if claim.id in finding.claims]
+            killed = tuple(kill.mutant for kill in self.kills if claim.id in kill.claims)
+            if not verdicts and not findings:
+                continue
+            needed: Sequence[Verdict | Finding] = verdicts if claim.level == "P" else findings
+            yield Summary(
+                claim,
+                bool(needed) and bool(killed) and all(v.holds for v in verdicts) and all(f.holds for f in findings),
+                tuple(sorted({name for verdict in verdicts for name in verdict.answers}, reverse=True)),
+                sum(sum(verdict.milliseconds.values()) for verdict in verdicts),
+                len(verdicts),
+                killed,
+            )
+
+
+def gather(only: str | None = None, tell: Tell = lambda done: None) -> Evidence:
+    """Prove, search and kill; for one claim alone where `only` names it. Tells each step as it is done."""
+    verdicts = [_told(tell, prove(o), o.name) for o in catalogue.obligations() if only is None or only in o.claims]
+    findings = [
+        finding
+        for search in catalogue.searches()
+        for finding in _told(tell, search.run(), search.name)
+        if only is None or only in finding.claims
+    ]
+    kills = [kill for kill in kill_all(tell) if only is None or only in kill.claims]
+    return Evidence(tuple(verdicts), tuple(findings), tuple(kills))
+
+
+def kill_all(tell: Tell = lambda done: None) -> Iterator[Kill]:
+    """Every mutant, several at a time; in the order of the table of mutants."""
+    with ProcessPoolExecutor(max_workers=min(4, os.cpu_count() or 1)) as pool:
+        for killed in pool.map(kill, [mutant.name for mutant in MUTANTS]):
+            yield _told(tell, killed, f"mutant {killed.mutant}")
+
+
+def kill(name: str) -> Kill:
+    """Put every obligation to the rules of one mutant, and look for its shortest run."""
+    mutant = BY_NAME[name]
+    asked = catalogue.obligations(mutant.rules) if mutant.rules else []
+    dead = [obligation for obligation in asked if refuted(obligation)]
+    witness = shortest(mutant)
+    broken: Iterable[str] = witness.broken if witness else ()
+    claims = {claim for obligation in dead for claim in obligation.claims} | set(broken)
+    if name == catalogue.LOOSE and not catalogue.is_tight(catalogue.INSTANCES[0], mutant.rules or SFQ):
+        claims.add("FAIR-TIGHT")
+    confirmed = (
+        witness is not None and mutant.breaks in replay(mutant.take, witness.events) and holds_for_the_article(witness)
+    )
+    return Kill(name, tuple(o.name for o in dead), tuple(sorted(claims)), witness, confirmed)
+
+
+def _told(tell: Tell, value: T, done: str) -> T:
+    tell(done)
+    return value
