@@ -49,12 +49,14 @@ class Search:
     """An exhaustive search, to be run."""
 
     name: str
+    claims: tuple[str, ...]
+    """The claims that it may say something of."""
     run: Callable[[], list[Finding]]
 
 
 def searches() -> list[Search]:
     """Every search, in order."""
-    return [Search(f"exhaust {_shown(instance)}", partial(_exhaust, instance)) for instance in INSTANCES]
+    return [Search(f"exhaust {_shown(instance)}", SEARCHED, partial(_exhaust, instance)) for instance in INSTANCES]
 
 
 def _shown(instance: Instance) -> str:
@@ -92,6 +94,9 @@ STATE_CLAIMS = (
     "IDLE-FLOOR", "IDLE-PROMPT", "DISP-BEFORE", "R-SELECT",
 )  # fmt: skip
 """What is checked at every state and step of an instance."""
+
+SEARCHED = (*STATE_CLAIMS, "FAIR-LEAD", "FAIR-PAIR", "FAIR-TIGHT")
+"""What the search of an instance speaks of."""
 
 
 LOOSE = "join-behind-everyone"

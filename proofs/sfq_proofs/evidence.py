@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeVar
 
 from sfq_proofs import catalogue
@@ -35,11 +36,8 @@ class Kill:
     """A shortest run from the first state."""
     confirmed: bool
     """Played again, the run breaks the claim that the mutant names, and none for the article's machine."""
-
-    @property
-    def expected(self) -> tuple[str, ...]:
-        """The obligations that should have broken down."""
-        return EXPECTED.get(self.mutant, ())
+    expected: tuple[str, ...]
+    """The obligations that should have broken down."""
 
     @property
     def as_expected(self) -> bool:
@@ -102,24 +100,29 @@ def gather(only: str | None = None, tell: Tell = lambda done: None) -> Evidence:
     findings = [
         finding
         for search in catalogue.searches()
+        if only is None or only in search.claims
         for finding in _told(tell, search.run(), search.name)
         if only is None or only in finding.claims
     ]
-    kills = [kill for kill in kill_all(tell) if only is None or only in kill.claims]
+    kills = [kill for kill in kill_all(only, tell) if only is None or only in kill.claims]
     return Evidence(tuple(verdicts), tuple(findings), tuple(kills))
 
 
-def kill_all(tell: Tell = lambda done: None) -> Iterator[Kill]:
+def kill_all(only: str | None = None, tell: Tell = lambda done: None) -> Iterator[Kill]:
     """Every mutant, several at a time; in the order of the table of mutants."""
     with ProcessPoolExecutor(max_workers=min(4, os.cpu_count() or 1)) as pool:
-        for killed in pool.map(kill, [mutant.name for mutant in MUTANTS]):
+        for killed in pool.map(partial(kill, only=only), [mutant.name for mutant in MUTANTS]):
             yield _told(tell, killed, f"mutant {killed.mutant}")
 
 
-def kill(name: str) -> Kill:
-    """Put every obligation to the rules of one mutant, and look for its shortest run."""
+def kill(name: str, only: str | None = None) -> Kill:
+    """Put the obligations, those of one claim where `only` names it, to the rules of a mutant; find a shortest run."""
     mutant = BY_NAME[name]
-    asked = catalogue.obligations(mutant.rules) if mutant.rules else []
+    asked = [
+        obligation
+        for obligation in (catalogue.obligations(mutant.rules) if mutant.rules else ())
+        if only is None or only in obligation.claims
+    ]
     dead = [obligation for obligation in asked if refuted(obligation)]
     witness = shortest(mutant)
     broken: Iterable[str] = witness.broken if witness else ()
@@ -129,7 +132,15 @@ def kill(name: str) -> Kill:
     confirmed = (
         witness is not None and mutant.breaks in replay(mutant.take, witness.events) and holds_for_the_article(witness)
     )
-    return Kill(name, tuple(o.name for o in dead), tuple(sorted(claims)), witness, confirmed)
+    names = {obligation.name for obligation in asked}
+    return Kill(
+        name,
+        tuple(obligation.name for obligation in dead),
+        tuple(sorted(claims)),
+        witness,
+        confirmed,
+        tuple(expected for expected in EXPECTED.get(name, ()) if only is None or expected in names),
+    )
 
 
 def _told(tell: Tell, value: T, done: str) -> T:

@@ -60,7 +60,7 @@ def prove(obligation: Obligation, solvers: Sequence[str] = ("z3", "cvc5"), patie
         started = time.perf_counter()
         answers[name] = _z3(_solver(question, patience)) if name == "z3" else _cvc5(question, patience)
         milliseconds[name] = (time.perf_counter() - started) * 1_000
-    return Verdict(obligation.name, obligation.claims, meetable(obligation.hypotheses), answers, milliseconds)
+    return Verdict(obligation.name, obligation.claims, meetable(obligation.hypotheses, patience), answers, milliseconds)
 
 
 def meetable(hypotheses: Sequence[Any], patience: int = PATIENCE_MS) -> bool:

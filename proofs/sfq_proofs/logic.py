@@ -22,7 +22,7 @@ Term = Any
 class Terms:
     """The logic of `sfq_spec.logic` on solver terms.
 
-    `facts` collects what defines the suprema that were asked for: every finite set of users has them.
+    `facts` collects what defines the suprema and mappings that were asked for: every finite set of users has them.
     """
 
     def __init__(self) -> None:
@@ -81,6 +81,11 @@ class Terms:
 
     def put(self, mapping: Any, at: Term, value: Term) -> Any:
         return z3.Store(mapping, at, value)
+
+    def put_each(self, mapping: Any, value: Callable[[Any], Term]) -> Any:
+        put = z3.Const(self._name("put"), mapping.sort())
+        self.facts.append(self.for_all(lambda user: put[user] == value(user)))
+        return put
 
     def everywhere(self, value: Term) -> Any:
         return z3.K(USER, value)

@@ -20,7 +20,7 @@ from sfq_spec.importers.pool import Service
 from sfq_spec.importers.rows import Imported
 from sfq_spec.machine import Machine, answer, take
 from sfq_spec.refusals import Refused
-from sfq_spec.scheduler import Scheduler, play
+from sfq_spec.scheduler import Scheduler, lag, play
 from sfq_spec.trace import Dispatch, Event
 from sfq_spec.watch import Watch
 
@@ -122,9 +122,9 @@ def _event(found: Comparison, state: Machine, scheduler: Scheduler, event: Event
     told = play(scheduler, event)
     if (told.dispatched, told.refused) != (wanted.dispatched, wanted.refused):
         _note(found.differences, [f"event {found.events}: {_shown(told)} where the machine gives {_shown(wanted)}"])
-    if found.events % LAG_EVERY == 0 and (told_lag := getattr(scheduler, "lag", None)) is not None:
-        ahead = {user: lag for user, lag in told_lag.items() if lag > 0}
-        if ahead != {user: lag for user, lag in after.lag.items() if lag > 0}:
+    if found.events % LAG_EVERY == 0:
+        ahead = {user: distance for user, distance in lag(scheduler).items() if distance > 0}
+        if ahead != {user: distance for user, distance in after.lag.items() if distance > 0}:
             _note(found.differences, [f"event {found.events}: the lags differ"])
     return after
 

@@ -78,6 +78,9 @@ class Logic(Protocol[U, N, T]):
     def put(self, mapping: Mapping[U, V], at: U, value: V) -> Mapping[U, V]:
         """The mapping with one entry replaced."""
 
+    def put_each(self, mapping: Mapping[U, V], value: Callable[[U], V]) -> Mapping[U, V]:
+        """The mapping with the entry of every user replaced."""
+
     def everywhere(self, value: V) -> Mapping[U, V]:
         """The same value for every user."""
 
@@ -129,6 +132,9 @@ class Exact:
 
     def put(self, mapping: Mapping[str, V], at: str, value: V) -> Mapping[str, V]:
         return {**mapping, at: value}
+
+    def put_each(self, mapping: Mapping[str, V], value: Callable[[str], V]) -> Mapping[str, V]:
+        return {**mapping, **{user: value(user) for user in self.users}}
 
     def everywhere(self, value: V) -> Mapping[str, V]:
         return dict.fromkeys(self.users, value)

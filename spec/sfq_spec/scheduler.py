@@ -36,8 +36,7 @@ from typing import Any, Protocol
 from msgspec import UNSET
 
 from sfq_spec import numbers
-from sfq_spec.competition import SFQ, Rules
-from sfq_spec.machine import Machine, step
+from sfq_spec.machine import Machine, Taken, take
 from sfq_spec.trace import (
     CODES,
     Answer,
@@ -95,14 +94,14 @@ class Broken(SchedulerError):
 
 
 class MachineScheduler:
-    """The machine of the specification, as a scheduler that keeps its own state.
+    """The machine of the specification, or a mutant of it, as a scheduler that keeps its own state.
 
     A refused event raises a `Refused`, and leaves the state as it was.
     """
 
-    def __init__(self, rules: Rules = SFQ) -> None:
-        self.rules = rules
+    def __init__(self, take: Callable[[Machine, Event], Taken] = take) -> None:
         self.state = Machine()
+        self._take = take
 
     def arrive(self, user: str, request: str, cost: Cost) -> Answer:
         """A request joins the end of its user's queue."""
@@ -137,8 +136,9 @@ class MachineScheduler:
         return self.state.lag
 
     def _step(self, event: Event) -> Answer:
-        self.state, answer = step(self.state, event, self.rules)
-        return answer
+        taken = self._take(self.state, event)
+        self.state = taken.state
+        return taken.answer
 
 
 def play(scheduler: Scheduler, event: Event) -> Answer:
