@@ -83,11 +83,16 @@ def refuted(obligation: Obligation) -> bool:
 def _in_a_small_world(assertions: Sequence[Any], users: int, patience: int) -> Answer:
     """Asked of that many users, where nothing is left to quantify over users: a model here is a model."""
     world = [z3.Const(f"user!{number}", USER) for number in range(users)]
+    return _z3(_solver(grounded(assertions, world), patience))
+
+
+def grounded(assertions: Sequence[Any], world: Sequence[Any]) -> list[Any]:
+    """The assertions in a world of just these users, who are distinct; no quantifier over users is left."""
     known: dict[int, Any] = {}
     ground = [_ground(assertion, world, known) for assertion in assertions]
     named = {str(c): c for g in ground for c in z3util.get_vars(g) if c.sort() == USER}
     closed = [z3.Or(*(constant == user for user in world)) for constant in named.values()]
-    return _z3(_solver((*ground, *closed, z3.Distinct(*world)), patience))
+    return [*ground, *closed, z3.Distinct(*world)]
 
 
 def _ground(expression: Any, world: Sequence[Any], known: dict[int, Any]) -> Any:
