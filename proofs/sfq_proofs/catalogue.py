@@ -10,6 +10,7 @@ from sfq_proofs import band, exhaust, fairness, folding, rules
 from sfq_proofs.exhaust import Instance
 from sfq_proofs.induction import Obligation
 from sfq_proofs.model import Model
+from sfq_proofs.witness import in_short
 from sfq_spec.competition import SFQ, Rules
 from sfq_spec.mutants import BY_NAME
 
@@ -42,6 +43,8 @@ class Finding:
     claims: tuple[str, ...]
     holds: bool
     says: str
+    refuted: tuple[str, ...] = ()
+    """The wrong variants that it tells from the right one, by name."""
 
 
 @dataclass(frozen=True)
@@ -69,9 +72,10 @@ def _exhaust(instance: Instance) -> list[Finding]:
     pairs = [(i, j) for i in range(instance.users) for j in range(instance.users) if i != j]
     monitored = [exhaust.monitor(graph, i, j) for i, j in pairs]
     name, states = _shown(instance), sum(found.states for found in monitored)
-    worst = max(found.worst for found in monitored)
-    attained = any(found.tight and found.worst == 2 * instance.greatest for found in monitored)
-    lost = not is_tight(instance, BY_NAME[LOOSE].rules or SFQ)
+    widest = max(monitored, key=lambda found: found.worst)
+    bound = instance.bound(*widest.pair)
+    run = " ".join(map(in_short, exhaust.events(instance, widest.widest)))
+    loose = not is_tight(instance, BY_NAME[LOOSE].rules or SFQ)
     return [
         Finding(name, STATE_CLAIMS, not graph.broken, f"{len(graph.edges):,} states, no claim broken"),
         Finding(
@@ -83,8 +87,9 @@ def _exhaust(instance: Instance) -> list[Finding]:
         Finding(
             name,
             ("FAIR-TIGHT",),
-            (attained and lost) or bool(instance.weights),
-            f"worst lead {worst:g} of at most {float(2 * instance.greatest):g}",
+            widest.tight and widest.worst == bound and loose,
+            f"worst lead {widest.worst:g} of at most {float(bound):g}, attained by {run}",
+            (LOOSE,) if loose else (),
         ),
     ]
 
@@ -104,6 +109,6 @@ LOOSE = "join-behind-everyone"
 
 
 def is_tight(instance: Instance, of: Rules = SFQ) -> bool:
-    """Whether a lead of two of the largest charges is attained under these rules (FAIR-TIGHT)."""
+    """Whether the first user's lead over the second attains its bound under these rules (FAIR-TIGHT)."""
     found = exhaust.monitor(exhaust.graph(instance, of), 0, 1)
-    return found.tight and bool(found.worst == 2 * instance.greatest)
+    return found.tight and bool(found.worst == instance.bound(0, 1))

@@ -17,8 +17,9 @@ import typer
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from sfq_proofs import page, streams
+from sfq_proofs import ledger, page, streams
 from sfq_proofs.evidence import Evidence, gather
+from sfq_spec import ledger as written
 from sfq_spec.claims import BY_ID
 from sfq_spec.commands.console import Commands, Failure
 
@@ -95,6 +96,9 @@ def verify(
     with _telling() as tell:
         evidence = gather(tell=tell)
     _show(out, evidence, mutants=True)
+    drift = list(ledger.differences(ledger.gathered(evidence))) if ledger.TESTS.is_dir() else []
+    for difference in drift:
+        page.line(out, difference)
     _part(out, "2. The scheduler does what the rules say: every dispatch compared, every claim watched")
     compared = []
     for stream in (streams.bundled(), *streams.real(data or DATA)):
@@ -103,9 +107,25 @@ def verify(
     page.streams(out, compared)
     if len(compared) == 1:
         out.print("Real logs were not found beside the checkout; the sample alone was run.", highlight=False)
-    good = evidence.holds and all(one.holds for one in compared)
+    good = evidence.holds and not drift and all(one.holds for one in compared)
     _part(out, _conclusion(evidence, compared, time.monotonic() - started) if good else "Something does not hold.")
     raise typer.Exit(0 if good else 1)
+
+
+@app.command("ledger")
+def write_ledger() -> None:
+    """Gather the evidence again and write it down: the package data of `sfq-spec claims`, and docs/claims.md.
+
+    In a checkout only. What has changed is then for you to look at; `sfq-prove verify` fails until it is committed.
+    """
+    if not ledger.TESTS.is_dir():
+        raise Failure("the ledger is written in a checkout of the project, and this is an installed package")
+    with _telling() as tell:
+        found = ledger.gathered(gather(tell=tell))
+    ledger.FILE.write_bytes(written.write(found))
+    ledger.PAGE.parent.mkdir(exist_ok=True)
+    ledger.PAGE.write_text(written.markdown(), encoding="utf-8")
+    print(f"{len(found)} claims written to {ledger.FILE.name} and {ledger.PAGE.name}")
 
 
 def main() -> None:

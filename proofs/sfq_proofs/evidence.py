@@ -15,7 +15,6 @@ from sfq_proofs.induction import Verdict, prove, refuted
 from sfq_proofs.kill_table import EXPECTED
 from sfq_proofs.witness import Witness, holds_for_the_article, replay, shortest
 from sfq_spec.claims import CLAIMS, Claim
-from sfq_spec.competition import SFQ
 from sfq_spec.mutants import BY_NAME, MUTANTS
 
 T = TypeVar("T")
@@ -80,7 +79,8 @@ class Evidence:
         for claim in CLAIMS:
             verdicts = [verdict for verdict in self.verdicts if claim.id in verdict.claims]
             findings = [finding for finding in self.findings if claim.id in finding.claims]
-            killed = tuple(kill.mutant for kill in self.kills if claim.id in kill.claims)
+            mutants = [kill.mutant for kill in self.kills if claim.id in kill.claims]
+            killed = tuple(dict.fromkeys([*mutants, *(name for finding in findings for name in finding.refuted)]))
             if not verdicts and not findings:
                 continue
             needed: Sequence[Verdict | Finding] = verdicts if claim.level == "P" else findings
@@ -127,8 +127,6 @@ def kill(name: str, only: str | None = None) -> Kill:
     witness = shortest(mutant)
     broken: Iterable[str] = witness.broken if witness else ()
     claims = {claim for obligation in dead for claim in obligation.claims} | set(broken)
-    if name == catalogue.LOOSE and not catalogue.is_tight(catalogue.INSTANCES[0], mutant.rules or SFQ):
-        claims.add("FAIR-TIGHT")
     confirmed = (
         witness is not None and mutant.breaks in replay(mutant.take, witness.events) and holds_for_the_article(witness)
     )

@@ -49,6 +49,11 @@ class Instance:
         """c_max, the largest charge."""
         return Fraction(max(self.costs), min(self.weight.values()))
 
+    def bound(self, i: int, j: int) -> Fraction:
+        """The greatest lead of i over j that FAIR-LEAD allows: the largest charge of each."""
+        weight = list(self.weight.values())
+        return Fraction(max(self.costs), weight[i]) + Fraction(max(self.costs), weight[j])
+
 
 class Edge(NamedTuple):
     """One event: its kind, the user, its cost and charge where it is a dispatch, and the state that it leads to."""

@@ -10,7 +10,7 @@ from rich.table import Table
 
 from sfq_proofs.evidence import Evidence, Kill, Summary
 from sfq_proofs.streams import Comparison
-from sfq_spec.trace import Arrive, Cancel, Complete, Dispatch, Event, SetWeight
+from sfq_proofs.witness import in_short
 
 WIDE = 200
 """Columns where there is no terminal to ask."""
@@ -64,7 +64,7 @@ def kills(out: Console, found: Sequence[Kill]) -> None:
             kill.mutant,
             "dead" if kill.as_expected else "NOT AS EXPECTED",
             f"{kill.obligations[0]}, and {len(kill.obligations) - 1} more" if kill.obligations else "(queues)",
-            " ".join(map(told, kill.witness.events)) if kill.witness else "no run found",
+            " ".join(map(in_short, kill.witness.events)) if kill.witness else "no run found",
             kill.witness.broken[0] if kill.witness else "",
         )
         for kill in found
@@ -118,23 +118,6 @@ def streams(out: Console, found: Sequence[Comparison]) -> None:
     for one in found:
         for text in (*one.differences, *one.broken):
             line(out, f"{one.title}: {text}")
-
-
-def told(event: Event) -> str:
-    """An event in short: `+A1(3)` arrives with cost 3, `D` a dispatch, `xA1` a cancel, `wA=2` a weight."""
-    match event:
-        case Arrive(request=request, cost=cost):
-            return f"+{request}({cost})"
-        case Dispatch():
-            return "D"
-        case Cancel(request=request):
-            return f"x{request}"
-        case Complete(request=request):
-            return f"ok{request}"
-        case SetWeight(user=user, weight=weight):
-            return f"w{user}={weight}"
-        case _:
-            return "upkeep"
 
 
 def _table(out: Console, header: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> None:

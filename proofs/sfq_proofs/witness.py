@@ -49,21 +49,37 @@ class _Node:
 
 def shortest(mutant: Mutant) -> Witness | None:
     """The shortest run that breaks the mutant's claim; None where none of up to `LONGEST` events does."""
+    for events, _, broken in _runs(mutant.take, mutant.needs, LONGEST):
+        if mutant.breaks in broken:
+            return Witness(events, tuple(broken))
+    return None
+
+
+def exercising(longest: int = 4) -> dict[str, tuple[Event, ...]]:
+    """Per claim that the watch checks, a shortest run of the article's machine in which it says something."""
+    found: dict[str, tuple[Event, ...]] = {}
+    for events, watch, _ in _runs(take, ("weight", "cancel", "complete", "upkeep", "duplicate"), longest):
+        for claim in watch.seen:
+            found.setdefault(claim, events)
+    return found
+
+
+def _runs(take: Take, needs: tuple[str, ...], longest: int) -> Iterator[tuple[tuple[Event, ...], Watch, list[str]]]:
+    """All runs of up to so many events, shorter ones first; none goes on after it has broken a claim."""
     level = [_Node(Machine(), Watch(), (0,) * len(USERS), ())]
     seen: set[Any] = set()
-    for _ in range(LONGEST):
+    for _ in range(longest):
         following: list[_Node] = []
         for node in level:
-            for event, arrived in _events(node, mutant.needs):
-                state, watch, broken = played(mutant.take, node.state, node.watch, event)
-                if mutant.breaks in broken:
-                    return Witness((*node.events, event), tuple(broken))
-                grown = _Node(state, watch, arrived, (*node.events, event))
+            for event, arrived in _events(node, needs):
+                state, watch, broken = played(take, node.state, node.watch, event)
+                events = (*node.events, event)
+                yield events, watch, broken
+                grown = _Node(state, watch, arrived, events)
                 if not broken and (key := grown.key) not in seen:
                     seen.add(key)
                     following.append(grown)
         level = following
-    return None
 
 
 def replay(take: Take, events: Sequence[Event]) -> list[str]:
@@ -112,3 +128,20 @@ def _events(node: _Node, needs: tuple[str, ...]) -> Iterator[tuple[Event, tuple[
             yield Arrive(request.user, request.request, 1), arrived
     if "upkeep" in needs:
         yield Upkeep(), arrived
+
+
+def in_short(event: Event) -> str:
+    """An event in short: `+A1(3)` arrives with cost 3, `D` a dispatch, `xA1` a cancel, `wA=2` a weight."""
+    match event:
+        case Arrive(request=request, cost=cost):
+            return f"+{request}({cost})"
+        case Dispatch():
+            return "D"
+        case Cancel(request=request):
+            return f"x{request}"
+        case Complete(request=request):
+            return f"ok{request}"
+        case SetWeight(user=user, weight=weight):
+            return f"w{user}={weight}"
+        case _:
+            return "upkeep"

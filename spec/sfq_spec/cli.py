@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from sfq_spec.commands.claims import claims
 from sfq_spec.commands.console import Commands
 from sfq_spec.commands.importing import import_, sample_
 from sfq_spec.commands.running import run
@@ -21,6 +22,7 @@ app = typer.Typer(
 )
 app.command("import")(import_)
 app.command("run")(run)
+app.command("claims")(claims)
 app.command("sample")(sample_)
 
 
