@@ -1,0 +1,216 @@
+"""An exception at any line of any operation leaves a state that the machine could be in (IMPL-ATOMIC).
+
+A trace function raises once, before the n-th line that runs in `sfq_impl`, for every n: lines in loops come up as often
+as they run. What is left is compared with the machine of the specification before and after the event.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import partial
+from itertools import count
+from types import FrameType
+from typing import Any
+
+import pytest
+
+import sfq_impl
+from sfq_impl.heap import HeapScheduler
+from sfq_impl.representation import flaws
+from sfq_spec.machine import Machine, answer
+from sfq_spec.scheduler import play
+from sfq_spec.trace import Dispatch, Event
+
+Script = Callable[[str], list[Event]]
+
+HOUSE = (sfq_impl.__path__[0], "planted_")
+
+OPERATIONS = [
+    ("arrive, a new user", "+A 3×2; D", "+B 2"),
+    ("arrive, a user with a weight", "w B 1/3; +A 3×2; D", "+B 2"),
+    ("arrive, a user who waits", "+A 3×2; D", "+A 2"),
+    ("arrive, a user in debt", "+A 9; +B 1×3; D×2", "+A 2"),
+    ("arrive, a user below v", "+A 1; +B 1×9; D×5", "+A 2"),
+    ("arrive, a user who is gone and still has a place", "+A 1×2; +B 1×3; +C 1; D; x A2", "+A 2"),
+    ("arrive, a user to whom nothing was done yet", "w A 3", "+A 2"),
+    ("arrive, a fraction of cost", "+A 3×2; D", "+B 2/7"),
+    ("arrive, no cost", "+A 3×2; D", "+B 0"),
+    ("dispatch, nobody waits", "+A 1; D", "D"),
+    ("dispatch, more wait", "+A 3×3; +B 2×2; +C 1×2; D×4", "D"),
+    ("dispatch, the user leaves", "+A 3; +B 2×2; +C 1×2", "D"),
+    ("dispatch, the last one leaves", "+A 3; +B 2; D", "D"),
+    ("dispatch, the last of many leaves", f"{'; '.join(f'+U{i} {40 - i}' for i in range(40))}; D×39", "D"),
+    ("dispatch, what follows is withdrawn", "+A 3×4; +B 2; x A2; x A3", "D"),
+    ("dispatch, half of what is left is withdrawn", "+A 3×8; +B 2; x A8; x A7; x A6; x A5; D×2", "D"),
+    ("dispatch, the next user is gone", "+A 3×2; +B 2; +C 2×2; x B1", "D"),
+    ("dispatch, the next user is gone, and no other is left", "+A 3; +B 2; +C 2; +D 2; x B1; x C1; D", "D"),
+    ("dispatch, a cost that is a fraction", "+A 1/3×2; +B 1/7×2; D×2", "D"),
+    ("dispatch, many come out of debt", f"{'; '.join(f'+U{i} 5' for i in range(40))}; +Z 1×9; D×45", "D"),
+    ("dispatch, many have left", f"{'; '.join(f'+U{i} 1' for i in range(90))}; +Z 50×9; D×60", "D×7"),
+    ("cancel, the first", "+A 3×3; +B 2; D", "x A2"),
+    ("cancel, the first of a user who is not first", "+A 3×3; +B 2×3; D×2", "x A2"),
+    ("cancel, one in the middle", "+A 3×4; +B 2", "x A2"),
+    ("cancel, one of many", "+A 3×5; +B 2; x A3; x A4", "x A5"),
+    ("cancel, all that a user has", "+A 3×2; +B 2; D", "x A2"),
+    ("cancel, all that the first user has", "+A 3; +B 2; +C 1×2", "x A1"),
+    ("cancel, so that half of the users are gone", "+A 3; +B 2; +C 1; +D 1; x C1; x D1", "x B1"),
+    ("cancel, all that there is", "+A 9; +B 1; D", "x B1"),
+    ("cancel, the last where others are gone", "+A 1; +B 1; +C 1; x C1; x B1", "x A1"),
+    ("cancel, an unknown one", "+A 1", "x A2"),
+    ("cancel, one in flight", "+A 1; D", "x A1"),
+    ("complete", "+A 1×3; D×2", "✓A1"),
+    ("complete, one that waits", "+A 1×3; D×2", "✓A3"),
+    ("weight, of nobody yet", "+A 1×3", "w B 3"),
+    ("weight, one that fits", "w A 6; +A 1×3; D", "w A 3"),
+    ("weight, one that does not", "w A 6; +A 1×3; +B 1×3; +C 1; D×3", "w B 7/5"),
+    ("weight, back to 1", "w A 6; +A 1×3; +B 1×3; D×2", "w A 1"),
+    ("weight, none", "+A 1×3", "w A 0"),
+    ("recost", "+A 1×3; +B 1; D", "c A2 7"),
+    ("recost, to a fraction", "+A 1×3; +B 1; D", "c A2 1/7"),
+    ("recost, to nothing", "+A 1×3", "c A2 0"),
+    ("upkeep, nobody is there", "", "upkeep"),
+    ("upkeep, debts and idle ones", "+A 9; +B 1×9; +C 1; +D 3; D×5", "upkeep"),
+    ("upkeep, weights and fractions", "w A 7; w B 3; +A 1×9; +B 1/5×9; +C 1×2; D×7; x C2; w A 2", "upkeep"),
+]
+
+
+class Injected(BaseException):
+    """What no code expects."""
+
+
+def interrupted(operation: Callable[[], object], at: int) -> bool:
+    """Whether the operation had so many lines that it was interrupted before the last of them."""
+    left = at
+
+    def local(frame: FrameType, event: str, argument: Any) -> Any:
+        nonlocal left
+        if event == "line":
+            if left == 0:
+                raise Injected
+            left -= 1
+        return local
+
+    def enter(frame: FrameType, event: str, argument: Any) -> Any:
+        return local if frame.f_code.co_filename.startswith(HOUSE) else None
+
+    usual = sys.gettrace()
+    sys.settrace(enter)
+    try:
+        operation()
+    except Injected:
+        return True
+    finally:
+        sys.settrace(usual)
+    return False
+
+
+Essence = tuple[object, ...]
+
+
+def of_machine(machine: Machine) -> Essence:
+    """All that can make a difference later."""
+    return (
+        machine.competition.v,
+        {user: lag for user, lag in machine.lag.items() if lag > 0 or user in machine.queues},
+        {user: [(r.request, r.cost) for r in queue] for user, queue in machine.queues.items()},
+        set(machine.live),
+        {user: weight for user, weight in machine.competition.weight.items() if weight != 1},
+        rest_of_machine(machine),
+    )
+
+
+def of_scheduler(scheduler: HeapScheduler) -> Essence:
+    """The same. This uses the scheduler up."""
+    queues = {name: [(r.request, r.cost) for r in user.queue if r.waits] for name, user in scheduler._users.items()}
+    return (
+        scheduler.virtual_time,
+        {user: lag for user, lag in scheduler.lag.items() if lag > 0 or queues[user]},
+        {user: queue for user, queue in queues.items() if queue},
+        set(scheduler._live),
+        dict(scheduler._weights),
+        rest_of_scheduler(scheduler),
+    )
+
+
+def rest_of_machine(machine: Machine) -> list[str]:
+    """The requests that are still to go, in order."""
+    order: list[str] = []
+    while True:
+        machine, told = answer(machine, Dispatch())
+        if not isinstance(told.dispatched, str):
+            return order
+        order.append(told.dispatched)
+
+
+def rest_of_scheduler(scheduler: HeapScheduler) -> list[str]:
+    order = []
+    while request := scheduler.dispatch():
+        order.append(request.request)
+    return order
+
+
+def first_harm(make: Callable[[], HeapScheduler], earlier: list[Event], last: Event) -> str | None:
+    """The first line at which an exception during the last event leaves what may not be; None if none does."""
+    machine = Machine()
+    for event in earlier:
+        machine, _ = answer(machine, event)
+    possible = [of_machine(machine), of_machine(answer(machine, last)[0])]
+    for at in count():
+        scheduler = make()
+        for event in earlier:
+            play(scheduler, event)
+        ended = not interrupted(partial(play, scheduler, last), at)
+        if wrong := list(flaws(scheduler)):
+            return f"line {at}: {wrong}"
+        if (left := of_scheduler(scheduler)) not in possible:
+            return f"line {at}: {left} is neither of {possible}"
+        if ended:
+            return None if at > 1 else "there were no lines"
+    raise AssertionError("it never ended")
+
+
+@pytest.mark.parametrize(("before", "event"), [case[1:] for case in OPERATIONS], ids=[case[0] for case in OPERATIONS])
+def test_an_exception_anywhere(script: Script, before: str, event: str) -> None:
+    *earlier, last = script(f"{before}; {event}" if before else event)
+    assert first_harm(HeapScheduler, earlier, last) is None
+
+
+FAULTS = [
+    ("arrive: the request stays", "heap", "live.pop(request, None)", "pass"),
+    ("dispatch: the request is lost", "heap", "record.queue.appendleft(request)", "pass"),
+    ("dispatch: it waits twice", "heap", "if not record.queue or record.queue[0] is not request:", "if True:"),
+    ("dispatch: the charge stays", "heap", "users, start, True", "users, record.meter, True"),
+    ("dispatch: v stays", "heap", "= virtual, users, start", "= self._virtual, users, start"),
+    ("dispatch: users stay forgotten", "heap", "= virtual, users, start", "= virtual, self._users, start"),
+    ("dispatch: it counts as sent", "heap", "users, start, True", "users, start, False"),
+    ("dispatch: nothing is undone", "heap", "if request is not None:", "if False:"),
+    (
+        "cancel: refused while busy",
+        "heap",
+        "if found is not None and",
+        "if not found.waits: raise _refusal(request, found)\n            if",
+    ),
+    (
+        "cancel: gone before it is withdrawn",
+        "heap",
+        "del self._live[request]\n",
+        "found.waits = False\n                del self._live[request]\n",
+    ),
+    ("recover: the heap", "state", "users, heap, set(), v", "users, self._heap, set(), v"),
+    ("recover: the reset", "state", "v = self._virtual if heap else", "v = self._virtual if True else"),
+    ("recover: the rates", "state", "self._rate(name, self._scale), queue)", "user.rate, queue)"),
+    ("recover: the withdrawn", "state", "if live.get(request.request) is request", "if True"),
+    ("recover: the scheduler stays busy", "state", "_forget()\n        self._busy = False", "_forget()"),
+    ("move the meters one by one", "state", "= users, heap, virtual,", "= users, self._heap, virtual,"),
+]
+"""What goes wrong: a text of one module, and what it is replaced by."""
+
+
+@pytest.mark.parametrize("fault", [fault[1:] for fault in FAULTS], ids=[fault[0] for fault in FAULTS])
+def test_a_planted_fault_is_seen(
+    script: Script, planted: Callable[[str, str, str], Callable[[], HeapScheduler]], fault: tuple[str, str, str]
+) -> None:
+    make = planted(*fault)
+    runs = [script(f"{before}; {event}" if before else event) for _, before, event in OPERATIONS]
+    assert any(first_harm(make, run[:-1], run[-1]) for run in runs)
