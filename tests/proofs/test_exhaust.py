@@ -14,6 +14,7 @@ SMALL = Instance(2, (1, 2, 3))
 WEIGHED = Instance(2, (1, 3), (1, 2))
 
 
+@pytest.mark.claims("FAIR-LEAD", "FAIR-PAIR")
 def test_the_rules_break_nothing() -> None:
     for instance in (SMALL, WEIGHED, Instance(3, (1, 2))):
         found = graph(instance)
@@ -27,6 +28,7 @@ def test_the_rules_break_nothing() -> None:
                     assert 0 < report.worst <= 2 * instance.greatest
 
 
+@pytest.mark.claims("FAIR-TIGHT")
 def test_the_bound_is_attained_by_the_earlier_id_alone() -> None:
     """FAIR-TIGHT: with A before B two of the largest charges are reached; the other way round a tie is lost."""
     found = graph(SMALL)

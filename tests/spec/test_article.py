@@ -38,6 +38,7 @@ def users(scheduler: Scheduler, events: Sequence[Event]) -> list[str]:
     return [answer.dispatched[0] for answer in answers if isinstance(answer.dispatched, str)]
 
 
+@pytest.mark.claims("R-SELECT", "R-ADVANCE", "R-CHARGE", "INV-UPPER", "INV-LOWER")
 def test_the_table_of_section_2_7() -> None:
     state = Machine()
     for event in (*backlog("A", 3, 9), *backlog("B", 1, 9)):
@@ -61,6 +62,7 @@ def test_the_table_by_the_heap_scheduler() -> None:
 
 
 @FACTORIES
+@pytest.mark.claims("FAIR-PAIR", "E-COUNT")
 def test_equal_sharing(factory: Factory) -> None:
     """§7.5(1), as repaired by E-COUNT: at most 1 from a common start, at most 2 over any interval."""
     sent = users(factory(), [*backlog("A", 5, 40), *backlog("B", 5, 40), *[Dispatch()] * 80])
@@ -70,6 +72,7 @@ def test_equal_sharing(factory: Factory) -> None:
 
 
 @FACTORIES
+@pytest.mark.claims("E-COUNT")
 def test_the_wording_of_equal_sharing_is_too_strong(factory: Factory) -> None:
     """E-COUNT: since A joined it has had two, B none, with equal costs."""
     scheduler = factory()
@@ -85,6 +88,7 @@ def test_cost_fairness(factory: Factory) -> None:
 
 
 @FACTORIES
+@pytest.mark.claims("IDLE-FLOOR", "IDLE-PROMPT")
 def test_no_banking(factory: Factory) -> None:
     """§7.5(3): A is idle while B has 30; it returns at v = 29 beside B's 30, and from then on they alternate."""
     scheduler = factory()
@@ -94,6 +98,7 @@ def test_no_banking(factory: Factory) -> None:
 
 
 @FACTORIES
+@pytest.mark.claims("FAIR-UPPER", "FAIR-LEAD")
 def test_no_reset_abuse(factory: Factory) -> None:
     """§7.5(4): A sends one request at a time and drains its queue; B has a backlog. Both are charged the same."""
     scheduler = factory()
@@ -108,6 +113,7 @@ def test_no_reset_abuse(factory: Factory) -> None:
 
 
 @FACTORIES
+@pytest.mark.claims("RESET-LEVEL")
 def test_level_start_after_global_idle(factory: Factory) -> None:
     """§7.5(5): the user of the last heavy request has no handicap in the next congestion."""
     scheduler = factory()

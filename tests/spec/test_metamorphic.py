@@ -73,12 +73,14 @@ def assert_the_same(factory: Factory, history: History, changed: Changed) -> Non
 
 @FACTORIES
 @given(ACTIONS, st.fractions(Fraction(1, 7), 9, max_denominator=7))
+@pytest.mark.claims("ORDER-SCALE")
 def test_all_costs_times_a_factor(factory: Factory, history: History, factor: Fraction) -> None:
     assert_the_same(factory, history, Changed(cost=lambda cost: cost * factor))
 
 
 @FACTORIES
 @given(ACTIONS, st.fractions(Fraction(1, 7), 9, max_denominator=7))
+@pytest.mark.claims("ORDER-SCALE")
 def test_all_weights_times_a_factor(factory: Factory, history: History, factor: Fraction) -> None:
     everyone: list[Event] = [SetWeight(user, factor) for user in "ABCD"]
     changed = Changed(weight=lambda weight: weight * factor, beside=lambda at: everyone if at == 0 else [])
@@ -94,6 +96,7 @@ def test_other_names_in_the_same_order(factory: Factory, history: History) -> No
 
 @FACTORIES
 @given(ACTIONS, st.integers(1, 10**20))
+@pytest.mark.claims("KEEP-SHIFT")
 def test_meters_that_start_high(factory: Factory, history: History, height: int) -> None:
     """A reset at a great height shifts v and all meters by one constant."""
     before: list[Event] = [Arrive("Z", "shift", Fraction(height)), Dispatch(), Complete("shift")]
@@ -102,12 +105,14 @@ def test_meters_that_start_high(factory: Factory, history: History, height: int)
 
 @FACTORIES
 @given(ACTIONS, st.lists(st.integers(0, 60), max_size=9))
+@pytest.mark.claims("R-UPKEEP", "KEEP-FORGET")
 def test_upkeep_at_any_moment(factory: Factory, history: History, moments: list[int]) -> None:
     assert_the_same(factory, history, Changed(beside=lambda at: [Upkeep()] if at in moments else []))
 
 
 @FACTORIES
 @given(ACTIONS, st.lists(COSTS, min_size=9, max_size=9))
+@pytest.mark.claims("ORDER-BLIND")
 def test_the_choice_is_blind_to_the_costs_that_wait(factory: Factory, history: History, costs: list[int]) -> None:
     """Change every estimate that waits: the very next choice stays."""
     plain, changed = factory(), factory()
@@ -127,6 +132,7 @@ def test_the_choice_is_blind_to_the_costs_that_wait(factory: Factory, history: H
 
 @FACTORIES
 @given(ACTIONS, st.lists(st.sampled_from(["completed", "failed", "cancelled"]), min_size=60, max_size=60))
+@pytest.mark.claims("ORDER-SPEED", "R-FINAL")
 def test_blind_to_when_and_how_work_ends(factory: Factory, history: History, outcomes: list[str]) -> None:
     """ORDER-SPEED: with completions at other moments, or none, the order is the same."""
     without = [action for action in history if action[0] not in ("complete", "cancel", "recost")]

@@ -30,6 +30,7 @@ TestHeapScheduler = HeapDuel.TestCase
 TestHeapScheduler.settings = MANY
 
 
+@pytest.mark.claims("TAG-FOLD")
 class TagDuel(RuleBasedStateMachine):
     """TAG-FOLD as it runs: what has a counterpart in 1996, on the machine and on the tags."""
 
@@ -62,6 +63,34 @@ TestTags.settings = MANY
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
+@pytest.mark.claims(
+    "R-SELECT",
+    "R-FIFO",
+    "R-REFUSE",
+    "R-FINAL",
+    "R-WEIGHT",
+    "R-UPKEEP",
+    "ORDER-WORK",
+    "INV-MONO",
+    "INV-UPPER",
+    "INV-LOWER",
+    "INV-SPREAD",
+    "DISP-BEFORE",
+    "FAIR-UPPER",
+    "FAIR-LOWER",
+    "FAIR-LEAD",
+    "FAIR-PAIR",
+    "FAIR-STARVE",
+    "FAIR-PROMPT",
+    "RESET-ALONE",
+    "RESET-LEVEL",
+    "RESET-OWN",
+    "IDLE-FLOOR",
+    "IDLE-PROMPT",
+    "IDLE-RESIDUE",
+    "WEIGHT-ALL",
+    "IMPL-REFINE",
+)
 def test_random_histories_find_every_mutant(mutant: Mutant) -> None:
     class MutantDuel(Duel):
         factory = partial(MachineScheduler, mutant.take)
@@ -71,6 +100,7 @@ def test_random_histories_find_every_mutant(mutant: Mutant) -> None:
         run_state_machine_as_test(MutantDuel, settings=hunt)
 
 
+@pytest.mark.claims("TAG-FOLD")
 def test_a_tag_scheduler_with_a_mistake_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sfq_spec.tags.start_tag", lambda v, previous, maximum: previous)
     hunt = settings(MANY, phases=[Phase.generate], print_blob=False)

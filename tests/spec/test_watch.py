@@ -60,6 +60,7 @@ MISTAKES = ["reset-on-return", "bank-while-idle", "leaving-forgives", "clock-at-
 
 
 @pytest.mark.parametrize("name", MISTAKES)
+@pytest.mark.claims("FAIR-UPPER", "FAIR-LOWER", "FAIR-LEAD")
 def test_the_watch_agrees_with_brute_force(name: str) -> None:
     verdicts = {(by_the_watch(name, history(seed)), by_brute_force(name, history(seed))) for seed in range(40)}
     assert verdicts == {(True, True), (False, False)}
@@ -73,6 +74,7 @@ def test_neither_finds_anything_in_the_machine() -> None:
             arena.play(event)
 
 
+@pytest.mark.claims("FAIR-TIGHT")
 def test_the_worst_lead_is_the_greatest_difference() -> None:
     """B has had its 5 when A joins; A gets 5 and, by the tie, 5 more: 10 ahead, two of the largest charges."""
     arena = Arena()
