@@ -1,25 +1,26 @@
 """The scheduler that one would deploy: Start-time Fair Queueing on a heap (article §7.1).
 
-**Cost.** The heap holds the users who wait, keyed by (meter, user id). An arrival or a dispatch takes time that grows
-with the logarithm of their number; so does a cancel, on average.
+**Cost.** The heap holds the users who wait, by (meter, user id). An arrival or a dispatch takes time that grows with
+the logarithm of their number; so does a cancel, on average: what is cancelled keeps its place until it comes up, or
+until half of what stands there has been cancelled.
 
-**Exactness.** Meters are integers, in units of 1/`scale`. The scale is a common multiple of the numerators of all
-weights, so that the charge c / w with w = p/q is the integer c · (scale · q / p): one multiplication, no fraction. A
-weight that the scale does not fit changes the scale once, and no choice. Fractional costs are exact too, and slow:
-give costs in whole units. Float costs are charged in floating point; a charge that would vanish there raises
-`ChargeVanishes`, and `upkeep` moves the meters back to where floats are fine.
+**Exactness.** Meters are integers that count in units of 1/scale, where the scale is a common multiple of the
+numerators of all weights. So the charge c / w with w = p/q is c · (scale · q / p), a product of integers. A weight that
+the scale does not fit changes the scale, once, and no choice. Costs that are fractions are exact too, and slow: give
+them in whole units. Costs that are floats are charged in floating point. There a charge can be too small for the meter
+to grow: that raises `ChargeVanishes`, and `upkeep` helps.
 
-**Memory.** A user who does not wait and whose meter is not above virtual time is no different from a new one
-(article §7.2), and is forgotten soon: there are never more than 2 · (users waiting or in debt) + 64 records. Weights
-are kept until they are set to 1 again.
+**Memory.** A user who does not wait and whose meter is not above virtual time might as well be new (article §7.2).
+Such users are forgotten whenever the table has doubled, and in `upkeep`: there are never more than 2 · m + 64 records,
+where m is the most users that have waited or been in debt at one time since the last `upkeep`. Weights are kept until
+they are set to 1 again.
 
-**Failure.** A refused call changes nothing. An exception out of nowhere (an interrupt, no memory) leaves the state
-before the call or the state after it, never one in between.
+**Failure.** A refused call changes nothing. Any other exception, an interrupt for instance, leaves the state before the
+call or the state after it. If a second one comes while the first is being undone, the scheduler refuses all calls.
 
-**Threads.** Any thread may call, one at a time. A call that begins while another one is under way, in a second thread
-or from a signal handler or finalizer of the same one, raises `Overlapping` and changes nothing; so share the
-scheduler under a lock. The check relies on the GIL: without one, the lock is all there is. Views may be read at any
-time, and are of one moment only if nothing else runs.
+**Threads.** Any thread may call, one at a time: share the scheduler under a lock. A call that begins within another
+one, in a second thread or from a signal handler or finalizer, raises `Overlapping` and changes nothing. That relies on
+the GIL; without it there is only the lock. Views may be read at any time; they are of one moment if nothing else runs.
 """
 
 from __future__ import annotations
@@ -111,7 +112,7 @@ class HeapScheduler(State):
             if not heap:
                 self._busy = False
                 return None
-            virtual, users = self._virtual, self._users
+            virtual = self._virtual
             start, user, record = heap[0]
             queue = record.queue
             request = queue[0]
@@ -131,14 +132,12 @@ class HeapScheduler(State):
                 else:
                     heappop(heap)
                     self._leave(finish)
-                if self._watch is not None and start >= self._watch:
-                    self._forget()
                 self._busy = False
                 return request
             self._busy = False
         except BaseException:
             if request is not None:
-                self._virtual, self._users, record.meter, request.waits = virtual, users, start, True
+                self._virtual, record.meter, request.waits = virtual, start, True
                 if not record.queue or record.queue[0] is not request:
                     record.queue.appendleft(request)
             self._recover()
@@ -220,10 +219,10 @@ class HeapScheduler(State):
         found.cost = cost
 
     def upkeep(self) -> None:
-        """Forget, and count the meters from virtual time on; no choice changes, now or later (article §7.2).
+        """Forget users, and make the meters small again; no choice changes, now or later (article §7.2).
 
-        Time grows with the number of users who wait or are in debt. Floats need it when their meters have grown large;
-        integers merely stay small.
+        The time is in proportion to the records. A good moment is when nobody waits, or now and then. Floats need it
+        when their meters have grown large; for integers it saves memory and, after many different weights, time.
         """
         if self._busy:
             raise Overlapping

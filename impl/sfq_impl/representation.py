@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sfq_impl.state import SLACK, State
+from sfq_impl.state import State
 
 
 def representation_holds(state: State) -> bool:
@@ -103,7 +103,6 @@ def _flaws_of_reset(state: State) -> Iterator[str]:
 
 
 def _flaws_of_memory(state: State) -> Iterator[str]:
-    """No more records than two for each user who waits or is in debt, and `SLACK`."""
-    kept = sum(1 for user in state._users.values() if user.queue or user.meter > state._virtual)
-    if len(state._users) > 2 * kept + SLACK:
-        yield f"memory: {len(state._users)} records, where {kept} users wait or are in debt"
+    """No more records than there may be until it is time to forget."""
+    if len(state._users) > state._limit:
+        yield f"memory: {len(state._users)} records, where {state._limit} are allowed"

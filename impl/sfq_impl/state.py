@@ -53,8 +53,8 @@ class State:
     """
 
     __slots__ = (
-        "_busy", "_gone", "_greatest", "_heap", "_integral", "_leaves", "_live", "_origin", "_scale", "_users",
-        "_virtual", "_watch", "_weights",
+        "_busy", "_gone", "_greatest", "_heap", "_integral", "_limit", "_live", "_origin", "_scale", "_users",
+        "_virtual", "_weights",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -75,10 +75,8 @@ class State:
         """Users who withdrew all they had and whose entry has not come up yet: at most half of the heap."""
         self._greatest: Number = 0
         """The greatest meter with which anybody has left: where the next reset leads (article §2.5)."""
-        self._leaves = SLACK // 4
-        """Departures until it is time to look for users to forget."""
-        self._watch: Number | None = None
-        """The virtual time at which that is due, where there is one."""
+        self._limit = SLACK
+        """How many records there may be until it is time to forget."""
         self._busy = False
         """A call is under way."""
 
@@ -101,7 +99,8 @@ class State:
     def next_request(self) -> Request | None:
         """The request that a dispatch would send now; None where nobody waits."""
         heap = self._heap
-        return heap[0][2].queue[0] if heap else None
+        queue = heap[0][2].queue if heap else None
+        return queue[0] if queue else None
 
     @property
     def waiting_users(self) -> tuple[str, ...]:
@@ -120,7 +119,7 @@ class State:
 
     @property
     def remembered_users(self) -> int:
-        """How many users there are records of: at most 2 · (users who wait or are in debt) + `SLACK`."""
+        """How many users there are records of."""
         return len(self._users)
 
     def weight(self, user: str) -> int | Fraction:
@@ -128,7 +127,9 @@ class State:
         return simplest(self._weights.get(user, Fraction(1)))
 
     def _meet(self, name: str) -> User:
-        """A new record, of a user who is not remembered, or no longer."""
+        """A record of a user who is not remembered, or no longer."""
+        if len(self._users) >= self._limit:
+            self._forget()
         user = self._users[name] = User(name, self._virtual, self._rate(name, self._scale), deque())
         return user
 
@@ -144,13 +145,6 @@ class State:
             self._skip_gone()
         if not self._heap:
             self._virtual = max(self._virtual, self._greatest)
-            if len(self._users) > SLACK // 2:
-                self._users = {}
-            self._leaves, self._watch = SLACK // 4, None
-            return
-        self._leaves -= 1
-        if self._leaves < 0:
-            self._look_around()
 
     def _skip_withdrawn(self, user: User) -> deque[Request]:
         """The user's queue, once its first request is alive and at most half of it is withdrawn."""
@@ -175,31 +169,18 @@ class State:
         heapify(heap)
         self._heap, self._gone = heap, set()
 
-    def _look_around(self) -> None:
-        """Forget users if there may be too many; while most of them wait there cannot be."""
-        spare = SLACK // 2 + len(self._heap) - len(self._gone) - len(self._users) // 2
-        if spare > SLACK // 4:
-            self._leaves = spare - 1
-        else:
-            self._forget()
-
     def _forget(self) -> None:
-        """Keep records of the users who wait or are in debt, and of nobody else (article §7.2)."""
-        self._drop_gone()
+        """Keep records of the users who wait or are in debt, and of nobody else (article §7.2).
+
+        The time is in proportion to the records, of which there were only half as many the last time, and as many new
+        ones since.
+        """
+        if self._gone:
+            self._drop_gone()
         v = self._virtual
         self._users = {name: user for name, user in self._users.items() if user.queue or user.meter > v}
-        self._plan()
-
-    def _plan(self) -> None:
-        """Right after `_forget`: choose when to look again, seldom, and yet so that the bound always holds.
-
-        Of n users kept, d of them in debt, at most n/4 + 16 leave and at most max(16, d/4) come out of debt before
-        that. So at most half of them, and 32 more, could be forgotten at any time.
-        """
-        debts = sorted(user.meter for user in self._users.values() if not user.queue)
-        self._greatest = debts[-1] if debts else self._virtual
-        self._leaves = (len(self._users) + SLACK) // 4
-        self._watch = debts[len(debts) // 4] if len(debts) > SLACK // 4 else None
+        self._greatest = max([v, *(user.meter for user in self._users.values() if not user.queue)])
+        self._limit = 2 * len(self._users) + SLACK
 
     def _rebase(self, numerator: int = 1) -> None:
         """Count from the meter of the first user, in a unit that fits all meters, all weights and one more numerator.
@@ -208,8 +189,8 @@ class State:
         """
         self._forget()
         base = self._heap[0][0] if self._heap else self._virtual
-        (virtual, *meters), scale = rebased(
-            [self._virtual, *(user.meter for user in self._users.values())],
+        (virtual, greatest, *meters), scale = rebased(
+            [self._virtual, self._greatest, *(user.meter for user in self._users.values())],
             base,
             self._scale,
             (numerator, *(weight.numerator for weight in self._weights.values())),
@@ -221,7 +202,7 @@ class State:
         heap = [(users[name].meter, name, users[name]) for _, name, _ in self._heap]
         origin = self._origin + Fraction(base) / self._scale
         self._users, self._heap, self._virtual, self._origin, self._scale = users, heap, virtual, origin, scale
-        self._plan()
+        self._greatest = greatest
 
     def _recover(self) -> None:
         """Derive everything anew from v, meters, weights, and the requests that wait."""

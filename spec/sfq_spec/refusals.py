@@ -20,7 +20,7 @@ class InvalidCost(Refused):
     code = "invalid-cost"
 
     def __init__(self, cost: object) -> None:
-        super().__init__(f"cost {cost!s}: a cost is a finite number above zero")
+        super().__init__(f"cost {_shown(cost)}: a cost is a finite number above zero")
 
 
 class InvalidWeight(Refused):
@@ -29,7 +29,7 @@ class InvalidWeight(Refused):
     code = "invalid-weight"
 
     def __init__(self, weight: object) -> None:
-        super().__init__(f"weight {weight!s}: a weight is a finite number above zero")
+        super().__init__(f"weight {_shown(weight)}: a weight is a finite number above zero")
 
 
 class DuplicateRequest(Refused):
@@ -60,3 +60,12 @@ class NotWaiting(Refused):
 
 
 CODES = tuple(kind.code for kind in (InvalidCost, InvalidWeight, DuplicateRequest, UnknownRequest, NotWaiting))
+
+
+def _shown(value: object) -> str:
+    """The value in short; a number of thousands of digits is not written out."""
+    try:
+        text = str(value)
+    except ValueError:
+        return "of too many digits"
+    return text if len(text) <= 40 else f"{text[:37]}..."

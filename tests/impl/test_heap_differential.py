@@ -96,7 +96,7 @@ def test_machine_and_heap_agree(seed: int) -> None:
 
 
 @pytest.mark.deep
-@pytest.mark.parametrize("seed", range(1_000, 1_500))
+@pytest.mark.parametrize("seed", range(1_000, 1_150))
 def test_machine_and_heap_agree_for_long(seed: int) -> None:
     assert difference(HeapScheduler(), islice(events(seed), 4_000)) is None
 
@@ -166,7 +166,6 @@ SEEN = [
 """Faults that can be seen from outside: what is wrong, and where a text is replaced by another."""
 
 HIDDEN = [
-    ("the greatest is never brought down", "state", "self._greatest = debts[-1] if debts else self._virtual", "pass"),
     ("a scale that does not fit", "quantities", "math.lcm(*fits, *", "math.lcm(*"),
     ("withdrawn requests pile up", "state", "if 2 * user.withdrawn > len(queue):", "if False:"),
     ("those who are gone pile up", "state", "if 2 * len(gone) > len(heap):", "if False:"),

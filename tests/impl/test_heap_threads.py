@@ -1,4 +1,4 @@
-"""Calls that meet: in threads, and within one another."""
+"""Calls that meet: in threads, and one within another."""
 
 from __future__ import annotations
 
