@@ -33,8 +33,9 @@ lint: $(READY) ## Check style, formatting and types
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-bench: $(READY) ## Measure the scheduler against its goals and against other structures
+bench: $(READY) ## Measure the scheduler and the audit against their goals, and against others
 	$(BIN)/python tests/benchmarks/run.py $(ARGS)
+	$(BIN)/python tests/benchmarks/audit.py
 
 format: $(READY) ## Rewrite the code in the project's style
 	$(BIN)/ruff check --fix .

@@ -44,7 +44,7 @@ def _steps(model: Model) -> Iterator[Obligation]:
             yield Obligation(f"{event.name}: {invariant.name}", (*invariant.claims, *extra), before, goal)
         yield Obligation(
             f"{event.name}: v never decreases",
-            ("INV-MONO", "FAIR-UPPER", "FAIR-LEAD"),
+            ("INV-MONO", "FAIR-UPPER", "FAIR-LEAD", "REPLICA"),
             before,
             claim.inv_mono(model.s, event.step),
         )

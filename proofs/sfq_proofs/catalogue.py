@@ -2,12 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Iterator
 from functools import partial
 
-from sfq_proofs import band, exhaust, fairness, folding, rules
+from sfq_proofs import (
+    apart,
+    band,
+    batch,
+    constructions,
+    cycles,
+    exhaust,
+    fairness,
+    floats,
+    folding,
+    granularity,
+    implementation,
+    keeping,
+    memory,
+    order,
+    placement,
+    refutations,
+    repaired,
+    replica,
+    rounded,
+    rules,
+    simulation,
+    speed,
+    stride,
+)
 from sfq_proofs.exhaust import Instance
+from sfq_proofs.finding import Finding, Search
 from sfq_proofs.induction import Obligation
 from sfq_proofs.model import Model
 from sfq_proofs.witness import in_short
@@ -23,7 +47,25 @@ def obligations(of: Rules = SFQ) -> list[Obligation]:
         *fairness.obligations(model),
         *rules.obligations(model),
         *folding.obligations(of),
+        *((*simulation.obligations(), *memory.obligations()) if of is SFQ else ()),
+        *order.obligations(of),
+        *keeping.obligations(of),
+        *batch.obligations(of),
+        *stride.obligations(of),
+        *replica.obligations(of),
+        *placement.stalling(of),
+        *(placement.overtaking() if of is SFQ else ()),  # its own mutants are among the constructions
+        *(_with_variants_of_their_own() if of is SFQ else ()),
     ]
+
+
+def _with_variants_of_their_own() -> Iterator[Obligation]:
+    """What is told from wrong variants by the searches below, and not by the mutants of the rules."""
+    yield from floats.obligations()
+    yield from rounded.obligations()
+    yield from cycles.obligations()
+    yield from granularity.obligations()
+    yield from repaired.obligations()
 
 
 INSTANCES = (
@@ -35,31 +77,26 @@ INSTANCES = (
 """The small worlds that are searched through completely."""
 
 
-@dataclass(frozen=True)
-class Finding:
-    """What an exhaustive search showed of some claims."""
-
-    name: str
-    claims: tuple[str, ...]
-    holds: bool
-    says: str
-    refuted: tuple[str, ...] = ()
-    """The wrong variants that it tells from the right one, by name."""
-
-
-@dataclass(frozen=True)
-class Search:
-    """An exhaustive search, to be run."""
-
-    name: str
-    claims: tuple[str, ...]
-    """The claims that it may say something of."""
-    run: Callable[[], list[Finding]]
-
-
 def searches() -> list[Search]:
     """Every search, in order."""
-    return [Search(f"exhaust {_shown(instance)}", SEARCHED, partial(_exhaust, instance)) for instance in INSTANCES]
+    return [
+        *(Search(f"exhaust {_shown(instance)}", SEARCHED, partial(_exhaust, instance)) for instance in INSTANCES),
+        *(Search(check.name, (check.claim,), partial(_checked, check)) for check in implementation.CHECKS),
+        *constructions.searches(),
+        Search("floats, bit by bit", floats.CLAIMS, floats.findings),
+        Search("rounded sums", rounded.CLAIMS, rounded.findings),
+        Search("turns", cycles.CLAIMS, cycles.findings),
+        Search("all orders", granularity.CLAIMS, granularity.findings),
+        Search("apart", apart.CLAIMS, apart.findings),
+        Search("repaired", repaired.CLAIMS, repaired.findings),
+        Search("errata", refutations.CLAIMS, refutations.findings),
+        Search("completions left out", ("ORDER-SPEED",), speed.findings),
+    ]
+
+
+def _checked(check: implementation.Check) -> list[Finding]:
+    shown = check.run()
+    return [Finding(check.name, (check.claim,), shown.holds, shown.says, shown.refuted)]
 
 
 def _shown(instance: Instance) -> str:

@@ -17,7 +17,7 @@ import typer
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from sfq_proofs import ledger, page, streams
+from sfq_proofs import deep, floats, ledger, page, streams
 from sfq_proofs.evidence import Evidence, gather
 from sfq_spec import ledger as written
 from sfq_spec.claims import BY_ID
@@ -38,11 +38,18 @@ Claim = Annotated[
     str | None, typer.Option("--claim", metavar="ID", help="One claim of the ledger alone, such as FAIR-LEAD.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="A list for machines, one entry per claim.")]
+Searches = Annotated[bool, typer.Option("--searches", help="Also what each search of small worlds found.")]
 Mutants = Annotated[bool, typer.Option("--mutants", help="Also the table of mutants, each with a shortest run.")]
 
 
 @app.callback(invoke_without_command=True)
-def prove(context: typer.Context, claim: Claim = None, as_json: Json = False, mutants: Mutants = False) -> None:
+def prove(
+    context: typer.Context,
+    claim: Claim = None,
+    as_json: Json = False,
+    mutants: Mutants = False,
+    searches: Searches = False,
+) -> None:
     """Prove the claims of the ledger again, search small worlds, and kill the mutants.
 
     Every obligation is put to Z3 and cvc5, after it was shown that its hypotheses can be met. Each mutant, a
@@ -71,7 +78,7 @@ def prove(context: typer.Context, claim: Claim = None, as_json: Json = False, mu
     if as_json:
         print(json.dumps(page.as_json(evidence), indent=2, ensure_ascii=False))
     else:
-        _show(page.console(), evidence, mutants=mutants)
+        _show(page.console(), evidence, mutants=mutants, searches=searches or claim is not None)
     raise typer.Exit(0 if evidence.holds else 1)
 
 
@@ -95,7 +102,7 @@ def verify(
     _part(out, "1. The rules are what the article says they are: proofs from the very functions that run")
     with _telling() as tell:
         evidence = gather(tell=tell)
-    _show(out, evidence, mutants=True)
+    _show(out, evidence, mutants=True, searches=False)
     drift = list(ledger.differences(ledger.gathered(evidence))) if ledger.TESTS.is_dir() else []
     for difference in drift:
         page.line(out, difference)
@@ -128,22 +135,54 @@ def write_ledger() -> None:
     print(f"{len(found)} claims written to {ledger.FILE.name} and {ledger.PAGE.name}")
 
 
+@app.command("deep")
+def ask_again(
+    write: Annotated[bool, typer.Option("--write", help="Keep the answers with the package.")] = False,
+) -> None:
+    """Ask the questions that take minutes: floats in the wide formats, of every solver that answers.
+
+    Every `sfq-prove` relies on the answers that are kept, each with the fingerprint of its question; this asks anew.
+
+    \b
+    Examples:
+      sfq-prove deep
+      sfq-prove deep --write
+    """
+    with _telling() as tell:
+        record = deep.asked(floats.questions(), tell)
+    out = page.console()
+    for kept in record.answers:
+        page.line(out, f"{kept.answer:8} {kept.solver:9} {kept.format:9} {kept.seconds:7.2f} s  {kept.lemma}")
+    good = all(kept.answer == "unsat" for kept in record.answers)
+    if write and good:
+        deep.FILE.write_bytes(deep.encode(record))
+    page.line(out, "No counterexample in any format." if good else "Something was not proved; nothing is kept.")
+    raise typer.Exit(0 if good else 1)
+
+
 def main() -> None:
     """The console entry."""
     app(prog_name="sfq-prove")
 
 
-def _show(out: Console, evidence: Evidence, *, mutants: bool) -> None:
+def _show(out: Console, evidence: Evidence, *, mutants: bool, searches: bool) -> None:
     page.claims(out, evidence.summaries())
-    for finding in evidence.findings:
-        page.line(out, f"small world, {finding.name}: {finding.says}: {', '.join(finding.claims)}")
+    if searches:
+        out.print()
+        for finding in evidence.findings:
+            page.line(out, f"{', '.join(finding.claims)}: {finding.name}: {finding.says}")
     if mutants:
         out.print()
         page.kills(out, evidence.kills)
     page.problems(out, evidence)
     steps, dead = len(evidence.verdicts), sum(kill.as_expected for kill in evidence.kills)
     proved = sum(verdict.holds for verdict in evidence.verdicts)
-    page.line(out, f"{proved} of {steps} obligations proved, {dead} of {len(evidence.kills)} mutants dead as expected")
+    found = sum(finding.holds for finding in evidence.findings)
+    page.line(
+        out,
+        f"{proved} of {steps} obligations proved, {found} of {len(evidence.findings)} searches as stated, "
+        f"{dead} of {len(evidence.kills)} mutants dead as expected",
+    )
 
 
 def _conclusion(evidence: Evidence, compared: list[streams.Comparison], seconds: float) -> str:

@@ -10,7 +10,7 @@ from functools import partial
 from typing import TypeVar
 
 from sfq_proofs import catalogue
-from sfq_proofs.catalogue import Finding
+from sfq_proofs.finding import Finding
 from sfq_proofs.induction import Verdict, prove, refuted
 from sfq_proofs.kill_table import EXPECTED
 from sfq_proofs.witness import Witness, holds_for_the_article, replay, shortest
@@ -123,7 +123,8 @@ def kill(name: str, only: str | None = None) -> Kill:
         for obligation in (catalogue.obligations(mutant.rules) if mutant.rules else ())
         if only is None or only in obligation.claims
     ]
-    dead = [obligation for obligation in asked if refuted(obligation)]
+    answered = {obligation.name: obligation for obligation in (catalogue.obligations() if asked else ())}
+    dead = [one for one in asked if not one.asks_the_same(answered.get(one.name)) and refuted(one)]
     witness = shortest(mutant)
     broken: Iterable[str] = witness.broken if witness else ()
     claims = {claim for obligation in dead for claim in obligation.claims} | set(broken)

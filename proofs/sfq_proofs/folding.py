@@ -20,7 +20,7 @@ from sfq_proofs.model import ZERO, State
 from sfq_spec.competition import SFQ, Competition, Rules
 from sfq_spec.tags import finish_tag, start_tag
 
-CLAIMS = ("TAG-FOLD",)
+CLAIMS = ("TAG-FOLD", "TAG-QUIET")
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,8 @@ def together(logic: Terms, t: Tags, s: State) -> dict[str, Term]:
     }
 
 
-def _machines() -> tuple[Terms, Tags, State]:
+def machines() -> tuple[Terms, Tags, State]:
+    """Both machines in arbitrary states."""
     integer, real = z3.IntSort(), term.REAL
     tags = Tags(
         term.number("v_tags"),
@@ -124,7 +125,7 @@ def _obligations(
 
 
 def _at_first() -> Obligation:
-    logic, t, s = _machines()
+    logic, t, s = machines()
     start = replace(
         t,
         v=ZERO,
@@ -139,7 +140,7 @@ def _at_first() -> Obligation:
 
 
 def _arrival(rules: Rules) -> Iterator[Obligation]:
-    logic, t, s = _machines()
+    logic, t, s = machines()
     u, cost = term.user("user"), term.number("cost")
     k = t.arrived(u)
     start = start_tag(t.v, t.finish(u), logic.maximum)
@@ -156,7 +157,7 @@ def _arrival(rules: Rules) -> Iterator[Obligation]:
 
 
 def _reweighing(rules: Rules) -> Iterator[Obligation]:
-    logic, t, s = _machines()
+    logic, t, s = machines()
     u, weight = term.user("user"), term.number("weight")
     step = rules.reweigh(logic, rules, s, u, weight)
     before = [*together(logic, t, s).values(), weight > 0, z3.Not(s.waiting[u])]
@@ -164,7 +165,7 @@ def _reweighing(rules: Rules) -> Iterator[Obligation]:
 
 
 def _sending(rules: Rules) -> Iterator[Obligation]:
-    logic, t, s = _machines()
+    logic, t, s = machines()
     u, o = term.user("user"), term.user("o!")
     first = z3.ForAll(
         [o],

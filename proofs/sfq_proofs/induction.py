@@ -32,6 +32,15 @@ class Obligation:
     hypotheses: tuple[Any, ...]
     goal: Any
 
+    def asks_the_same(self, other: Obligation | None) -> bool:
+        """Whether the other is the very same question, term for term, so that its answer is known."""
+        return (
+            other is not None
+            and len(self.hypotheses) == len(other.hypotheses)
+            and all(mine.eq(its) for mine, its in zip(self.hypotheses, other.hypotheses, strict=True))
+            and bool(self.goal.eq(other.goal))
+        )
+
 
 @dataclass(frozen=True)
 class Verdict:
@@ -134,6 +143,7 @@ def _cvc5(assertions: Sequence[Any], patience: int) -> Answer:
     other = cvc5.Solver(terms)
     other.setOption("tlimit-per", str(patience))
     other.setOption("arrays-exp", "true")
+    other.setOption("fp-exp", "true")
     other.setLogic("ALL")
     parser = cvc5.InputParser(other)
     parser.setStringInput(cvc5.InputLanguage.SMT_LIB_2_6, text, "obligation")

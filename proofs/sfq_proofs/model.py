@@ -31,6 +31,8 @@ BAND = (
     "FAIR-STARVE",
     "FAIR-UPPER",
     "FAIR-LOWER",
+    "REPLICA",
+    "FAIR-LEVEL",
 )
 FLOOR = ("INV-MONO", "INV-LOWER", "INV-SPREAD", "IDLE-PROMPT", "FAIR-PROMPT", *BAND[3:])
 
@@ -110,8 +112,12 @@ INVARIANTS = (
     Invariant("upper band", BAND, upper),
     Invariant("lower band", FLOOR, lower),
     Invariant("level when idle", ("RESET-LEVEL",), level),
-    Invariant("no gain by leaving", ("FAIR-UPPER", "FAIR-LEAD", "FAIR-STARVE", "FAIR-PAIR"), no_gain),
-    Invariant("balance of who waits", ("FAIR-LOWER", "FAIR-LEAD", "FAIR-STARVE", "FAIR-PAIR"), balance),
+    Invariant("no gain by leaving", ("FAIR-UPPER", "FAIR-LEAD", "FAIR-STARVE", "FAIR-PAIR", "REPLICA"), no_gain),
+    Invariant(
+        "balance of who waits",
+        ("FAIR-LOWER", "FAIR-LEAD", "FAIR-STARVE", "FAIR-PAIR", "REPLICA", "FAIR-LEVEL"),
+        balance,
+    ),
 )
 
 

@@ -49,7 +49,7 @@ class _Node:
 
 def shortest(mutant: Mutant) -> Witness | None:
     """The shortest run that breaks the mutant's claim; None where none of up to `LONGEST` events does."""
-    for events, _, broken in _runs(mutant.take, mutant.needs, LONGEST):
+    for events, _, broken in runs(mutant.take, mutant.needs, LONGEST):
         if mutant.breaks in broken:
             return Witness(events, tuple(broken))
     return None
@@ -58,13 +58,13 @@ def shortest(mutant: Mutant) -> Witness | None:
 def exercising(longest: int = 4) -> dict[str, tuple[Event, ...]]:
     """Per claim that the watch checks, a shortest run of the article's machine in which it says something."""
     found: dict[str, tuple[Event, ...]] = {}
-    for events, watch, _ in _runs(take, ("weight", "cancel", "complete", "upkeep", "duplicate"), longest):
+    for events, watch, _ in runs(take, ("weight", "cancel", "complete", "upkeep", "duplicate"), longest):
         for claim in watch.seen:
             found.setdefault(claim, events)
     return found
 
 
-def _runs(take: Take, needs: tuple[str, ...], longest: int) -> Iterator[tuple[tuple[Event, ...], Watch, list[str]]]:
+def runs(take: Take, needs: tuple[str, ...], longest: int) -> Iterator[tuple[tuple[Event, ...], Watch, list[str]]]:
     """All runs of up to so many events, shorter ones first; none goes on after it has broken a claim."""
     level = [_Node(Machine(), Watch(), (0,) * len(USERS), ())]
     seen: set[Any] = set()

@@ -7,10 +7,13 @@ from typing import Annotated
 
 import typer
 
+from sfq_spec.commands.adapting import adapter
+from sfq_spec.commands.auditing import audit
 from sfq_spec.commands.claims import claims
 from sfq_spec.commands.console import Commands
 from sfq_spec.commands.importing import import_, sample_
 from sfq_spec.commands.running import run
+from sfq_spec.commands.validating import validate_, vectors
 
 app = typer.Typer(
     cls=Commands,
@@ -22,8 +25,12 @@ app = typer.Typer(
 )
 app.command("import")(import_)
 app.command("run")(run)
+app.command("audit")(audit)
 app.command("claims")(claims)
 app.command("sample")(sample_)
+app.command("validate")(validate_)
+app.command("adapter")(adapter)
+app.command("vectors")(vectors)
 
 
 def _print_version(wanted: bool) -> None:

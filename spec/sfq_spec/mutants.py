@@ -139,6 +139,10 @@ def _last_id_first(logic: Any, s: Any, user: Any, head: Any) -> Any:
     return logic.both(s.waiting[user], logic.for_all(not_before))
 
 
+def _on_time(logic: Any, s: Any, user: Any, head: Any) -> Any:
+    return logic.both(competition.is_first(logic, s, user, head), s.meter[user] <= s.v)
+
+
 # Queues with a mistake: the right machine, and something done around it.
 
 
@@ -376,6 +380,12 @@ MUTANTS = (
         "A heavy head is held back although it is its turn: room stays empty while somebody waits.",
         "ORDER-WORK",
         wrap=_holds_heavy_heads,
+    ),
+    Mutant(
+        "waits-for-its-time",
+        "Nobody is dispatched before v has reached its start tag: where all who wait are ahead of v, nothing moves.",
+        "ORDER-WORK",
+        replace(SFQ, is_first=_on_time),
     ),
 )
 """Every mutant, by the rule that it changes."""

@@ -180,3 +180,85 @@ def fair_starve(logic: Logic[U, N, T], a: Account[U, N, T], u: U, j: U, zero: N)
 def fair_prompt(logic: Logic[U, N, T], prompt: T, served: T) -> T:
     """FAIR-PROMPT: while a user that joined without residue waits for its turn, nobody is dispatched twice."""
     return logic.no(logic.both(prompt, served))
+
+
+# The rules themselves
+
+
+def r_join(logic: Logic[U, N, T], before: Competition[U, N, T], step: Step[U, N, T], user: U, other: U) -> T:
+    """R-JOIN: who was not waiting is lifted to v, and nothing else moves (article §2.4)."""
+    lifted = logic.maximum(before.meter[other], before.v)
+    rejoins = logic.both(logic.same(other, user), logic.no(before.waiting[other]))
+    return logic.both(
+        step.after.waiting[user],
+        logic.equal(step.after.v, before.v),
+        logic.equal(step.after.meter[other], logic.choose(rejoins, lifted, before.meter[other])),
+        logic.implies(step.after.waiting[other], logic.either(before.waiting[other], logic.same(other, user))),
+    )
+
+
+def r_leave(logic: Logic[U, N, T], kept: Competition[U, N, T], step: Step[U, N, T], u: U) -> T:
+    """R-LEAVE: whoever leaves, and whatever is reset, every meter is kept (article §2.4)."""
+    return logic.equal(step.after.meter[u], kept.meter[u])
+
+
+def r_advance(logic: Logic[U, N, T], before: Competition[U, N, T], step: Step[U, N, T], user: U) -> T:
+    """R-ADVANCE: v is the start tag of the request that is dispatched (article §2.3)."""
+    return logic.equal(step.charged.v, before.meter[user])
+
+
+def r_charge(logic: Logic[U, N, T], before: Competition[U, N, T], step: Step[U, N, T], user: U, cost: N, other: U) -> T:
+    """R-CHARGE: a dispatch adds c/w, as both are then, to the meter of its user alone (article §2.3, §4.4)."""
+    finish = before.meter[user] + cost / before.weight[user]
+    kept = logic.either(logic.same(other, user), logic.equal(step.charged.meter[other], before.meter[other]))
+    return logic.both(logic.equal(step.charged.meter[user], finish), kept)
+
+
+def charges_nothing(logic: Logic[U, N, T], before: Competition[U, N, T], step: Step[U, N, T], u: U) -> T:
+    """R-CHARGE: no other event charges; at most it lifts a meter to v (article §2.3, §5.1)."""
+    return step.after.meter[u] <= logic.maximum(before.meter[u], before.v)  # type: ignore[no-any-return]
+
+
+def r_reset(logic: Logic[U, N, T], step: Step[U, N, T], u: U) -> T:
+    """R-RESET: where nobody waits v is lifted to the greatest meter, and no further (article §2.5)."""
+    over, level, before = nobody_waits(logic, step.after), step.after.v, step.charged
+    attained = logic.no(logic.for_all(lambda user: logic.no(logic.equal(before.meter[user], level))))
+    lifted = logic.both(level >= before.v, level >= before.meter[u])
+    least = logic.either(logic.equal(level, before.v), attained)
+    return logic.both(
+        logic.implies(over, logic.both(lifted, least)),
+        logic.either(over, logic.equal(level, before.v)),
+    )
+
+
+def tag_quiet(logic: Logic[U, N, T], v: N, finish: N) -> T:
+    """TAG-QUIET: max(v, F) = F, and F is above v, so that v has no part in the tag (article §2.2)."""
+    return logic.both(logic.equal(logic.maximum(v, finish), finish), v < finish)
+
+
+# The choice
+
+
+def order_total(logic: Logic[U, N, T], one: T, other: T, i: U, j: U) -> T:
+    """ORDER-TOTAL: if i is first and j is first, they are the same user (article §7.3)."""
+    return logic.implies(logic.both(one, other), logic.same(i, j))
+
+
+def order_blind(logic: Logic[U, N, T], first: T, otherwise: T) -> T:
+    """ORDER-BLIND: who is first with some costs, weights and v is first with any others (article §5.1)."""
+    return logic.both(logic.implies(first, otherwise), logic.implies(otherwise, first))
+
+
+def order_work(logic: Logic[U, N, T], first: T, still: T, newcomer: T) -> T:
+    """ORDER-WORK: with one more who waits, either who was first still is, or the newcomer is (article §5.2)."""
+    return logic.implies(first, logic.either(still, newcomer))
+
+
+def batch_second(logic: Logic[U, N, T], charged: Competition[U, N, T], one: U, two: U, fresh: T) -> T:
+    """BATCH-FRESH: the second of two picked at once is right exactly if the first, once charged, is not before it.
+
+    `charged` is the state after the dispatch of the first, `fresh` whether a fresh selection gives the second (§7.1).
+    """
+    tie = logic.both(logic.equal(charged.meter[one], charged.meter[two]), logic.precedes(one, two))
+    before = logic.both(charged.waiting[one], logic.either(charged.meter[one] < charged.meter[two], tie))
+    return logic.both(logic.implies(fresh, logic.no(before)), logic.implies(logic.no(before), fresh))

@@ -51,6 +51,7 @@ __all__ = [
     "Upkeep",
     "decode",
     "encode",
+    "fields_of",
     "read",
 ]
 
@@ -224,14 +225,17 @@ def decode(line: bytes, number: int = 0) -> Entry:
 
 def encode(entry: Entry) -> bytes:
     """The line for an entry, with its newline."""
-    event = entry.event
-    out: dict[str, Any] = {"event": event.__struct_config__.tag}
-    for source in (event, entry.answer):
-        for name in source.__struct_fields__:
-            value = getattr(source, name)
-            if value is not UNSET:
-                out[name] = _plain(value)
-    return msgspec.json.encode(out | dict(entry.extra)) + b"\n"
+    return msgspec.json.encode(fields_of(entry.event) | _told(entry.answer) | dict(entry.extra)) + b"\n"
+
+
+def fields_of(event: Event) -> dict[str, Any]:
+    """The event as a JSON object."""
+    return {"event": event.__struct_config__.tag} | _told(event)
+
+
+def _told(struct: Event | Answer) -> dict[str, Any]:
+    values = {name: getattr(struct, name) for name in struct.__struct_fields__}
+    return {name: _plain(value) for name, value in values.items() if value is not UNSET}
 
 
 def _plain(value: Any) -> Any:

@@ -6,17 +6,14 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from fractions import Fraction
-from pathlib import Path
-from types import ModuleType
 
 import pytest
 
-import sfq_impl
 from sfq_impl.heap import HeapScheduler
+from sfq_proofs.faults import Fault, plant
 from sfq_spec.trace import Arrive, Cancel, Complete, Dispatch, Event, Recost, SetWeight, Upkeep
 
 Script = Callable[[str], list[Event]]
@@ -64,14 +61,4 @@ def planted() -> Callable[[str, str, str], Callable[[], HeapScheduler]]:
 
 def _planted(module: str, right: str, wrong: str) -> Callable[[], HeapScheduler]:
     """The scheduler, made from a copy of its source with one fault in it."""
-    names = ("quantities", "state", "heap")
-    for name in names:
-        source = (Path(sfq_impl.__path__[0]) / f"{name}.py").read_text(encoding="utf-8")
-        if name == module:
-            assert right in source, f"{right!r} is no longer in {name}.py"
-            source = source.replace(right, wrong, 1)
-        for other in names:
-            source = source.replace(f"from sfq_impl.{other} import", f"from planted_{other} import")
-        copy = sys.modules[f"planted_{name}"] = ModuleType(f"planted_{name}")
-        exec(compile(source, f"planted_{name}.py", "exec"), copy.__dict__)
-    return copy.HeapScheduler  # type: ignore[no-any-return]
+    return plant(Fault(f"{right} is {wrong}", module, right, wrong))

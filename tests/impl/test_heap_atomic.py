@@ -18,6 +18,7 @@ import pytest
 import sfq_impl
 from sfq_impl.heap import HeapScheduler, Overlapping
 from sfq_impl.representation import flaws
+from sfq_proofs.faults import ATOMIC, Fault, plant
 from sfq_spec.machine import Machine, answer
 from sfq_spec.scheduler import Broken, play
 from sfq_spec.trace import Arrive, Complete, Dispatch, Event
@@ -177,47 +178,17 @@ def first_harm(make: Callable[[], HeapScheduler], earlier: list[Event], last: Ev
     raise AssertionError("it never ended")
 
 
+@pytest.mark.claims("IMPL-ATOMIC")
 @pytest.mark.parametrize(("before", "event"), [case[1:] for case in OPERATIONS], ids=[case[0] for case in OPERATIONS])
 def test_an_exception_anywhere(script: Script, before: str, event: str) -> None:
     *earlier, last = script(f"{before}; {event}" if before else event)
     assert first_harm(HeapScheduler, earlier, last) is None
 
 
-FAULTS = [
-    ("arrive: the request stays", "heap", "live.pop(request, None)", "pass"),
-    ("dispatch: the request is lost", "heap", "record.queue.appendleft(request)", "pass"),
-    ("dispatch: it waits twice", "heap", "if not record.queue or record.queue[0] is not request:", "if True:"),
-    ("dispatch: the charge stays", "heap", "virtual, start, True", "virtual, record.meter, True"),
-    ("dispatch: v stays", "heap", "= virtual, start", "= self._virtual, start"),
-    ("dispatch: it counts as sent", "heap", "virtual, start, True", "virtual, start, False"),
-    ("dispatch: nothing is undone", "heap", "if request is not None:", "if False:"),
-    (
-        "cancel: refused while busy",
-        "heap",
-        "if found is not None and",
-        "if not found.waits: raise _refusal(request, found)\n            if",
-    ),
-    (
-        "cancel: gone before it is withdrawn",
-        "heap",
-        "del self._live[request]\n",
-        "found.waits = False\n                del self._live[request]\n",
-    ),
-    ("recover: the heap", "state", "users, heap, set(), v", "users, self._heap, set(), v"),
-    ("recover: the reset", "state", "v = self._virtual if heap else", "v = self._virtual if True else"),
-    ("recover: the rates", "state", "self._rate(name, self._scale), queue)", "user.rate, queue)"),
-    ("recover: the withdrawn", "state", "if live.get(request.request) is request", "if True"),
-    ("recover: the scheduler stays busy", "state", "_forget()\n        self._busy = False", "_forget()"),
-    ("move the meters one by one", "state", "= users, heap, virtual,", "= users, self._heap, virtual,"),
-]
-"""What goes wrong: a text of one module, and what it is replaced by."""
-
-
-@pytest.mark.parametrize("fault", [fault[1:] for fault in FAULTS], ids=[fault[0] for fault in FAULTS])
-def test_a_planted_fault_is_seen(
-    script: Script, planted: Callable[[str, str, str], Callable[[], HeapScheduler]], fault: tuple[str, str, str]
-) -> None:
-    make = planted(*fault)
+@pytest.mark.claims("IMPL-ATOMIC")
+@pytest.mark.parametrize("fault", ATOMIC, ids=lambda fault: fault.name)
+def test_a_planted_fault_is_seen(script: Script, fault: Fault) -> None:
+    make = plant(fault)
     runs = [script(f"{before}; {event}" if before else event) for _, before, event in OPERATIONS]
     assert any(first_harm(make, run[:-1], run[-1]) for run in runs)
 

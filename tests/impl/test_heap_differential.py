@@ -15,11 +15,10 @@ import pytest
 
 from sfq_impl.heap import HeapScheduler
 from sfq_impl.representation import flaws
+from sfq_proofs.faults import HIDDEN, SEEN, Fault, plant
 from sfq_spec.machine import Machine, answer
 from sfq_spec.scheduler import play
 from sfq_spec.trace import Arrive, Cancel, Complete, Dispatch, Event, Recost, SetWeight, Upkeep
-
-Planted = Callable[[str, str, str], Callable[[], HeapScheduler]]
 
 COSTS: list[list[int | Fraction]] = [
     [1],
@@ -90,6 +89,7 @@ def difference(scheduler: HeapScheduler, run: Iterator[Event], look_inside: bool
     return None
 
 
+@pytest.mark.claims("IMPL-REFINE")
 @pytest.mark.parametrize("seed", range(40))
 def test_machine_and_heap_agree(seed: int) -> None:
     assert difference(HeapScheduler(), islice(events(seed), 600)) is None
@@ -99,80 +99,6 @@ def test_machine_and_heap_agree(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(1_000, 1_150))
 def test_machine_and_heap_agree_for_long(seed: int) -> None:
     assert difference(HeapScheduler(), islice(events(seed), 4_000)) is None
-
-
-SEEN = [
-    (
-        "the user with the greatest weight first",
-        "heap",
-        "start, user, record = heap[0]",
-        "start, user, record = max(heap)",
-    ),
-    ("v is not advanced", "heap", "self._virtual = start\n", "pass\n"),
-    ("v is advanced to the finish", "heap", "self._virtual = start\n", "self._virtual = finish\n"),
-    ("no charge", "heap", "(finish, user, record)", "(start, user, record)"),
-    ("the charge is not remembered", "heap", "record.meter = finish", "record.meter = start"),
-    ("weights are ignored", "heap", "start + cost * per_cost if", "start + cost * self._scale if"),
-    ("last in, first out", "heap", "queue.append(new)", "queue.appendleft(new)"),
-    ("returns where it left", "heap", "if record.meter < self._virtual:", "if False:"),
-    ("returns at v", "heap", "if record.meter < self._virtual:", "if True:"),
-    ("always rejoins", "heap", "if not queue:\n", "if True:\n"),
-    ("one who is gone comes back twice", "heap", "if user in self._gone:", "if False:"),
-    ("the last request is charged to nobody", "heap", "heappop(heap)", "heapreplace(heap, heap[0])"),
-    ("a leaver does not count for the reset", "heap", "self._leave(finish)", "self._leave(start)"),
-    ("withdrawn requests are sent", "heap", "if record.withdrawn:", "if False:"),
-    ("one who is gone is selected", "heap", "if self._gone:\n", "if False:\n"),
-    ("cancel of the last one does not reset", "heap", "self._leave(record.meter)", "pass"),
-    (
-        "an id in flight may come again",
-        "heap",
-        "if request not in live:",
-        "if request not in live or not live[request].waits:",
-    ),
-    ("a cancelled id may not come again", "heap", "del self._live[request]", "pass"),
-    ("a request that waits can be completed", "heap", "and not live[request].waits", ""),
-    ("a completed id may not come again", "heap", "            del live[request]", "            pass"),
-    ("a weight counts from the next record on", "heap", "if user in self._users:", "if False:"),
-    ("a weight is taken for its inverse", "heap", "rate(self._scale, exact)", "rate(self._scale, 1 / exact)"),
-    ("a new cost is not read", "heap", "found.cost = cost", "pass"),
-    ("a new cost for what is in flight", "heap", "if found is None or not found.waits:", "if found is None:"),
-    ("the reset goes too far", "state", "max(self._virtual, self._greatest)", "max(self._virtual, self._greatest) + 1"),
-    ("no reset", "state", "if not self._heap:\n", "if False:\n"),
-    ("the greatest is the latest", "state", "if meter > self._greatest:", "if True:"),
-    ("debts are forgotten", "state", "if user.queue or user.meter > v", "if user.queue"),
-    ("those who wait are forgotten", "state", "if user.queue or user.meter > v", "if user.meter > v"),
-    (
-        "v stays where it is when meters move",
-        "state",
-        "heap, virtual, origin, scale",
-        "heap, self._virtual, origin, scale",
-    ),
-    (
-        "the origin stays when meters move",
-        "state",
-        "heap, virtual, origin, scale",
-        "heap, virtual, self._origin, scale",
-    ),
-    ("the heap is left when meters move", "state", "= users, heap, virtual,", "= users, self._heap, virtual,"),
-    ("a new record forgets the weight", "state", "return scale if weight is None else", "return scale if True else"),
-    (
-        "no heap without those who are gone",
-        "state",
-        "heapify(heap)\n        self._heap, self._gone",
-        "heap.reverse()\n        self._heap, self._gone",
-    ),
-    ("meters are rounded", "quantities", "*(_least_scale(meter, scale) for meter in set(less))", "1"),
-]
-"""Faults that can be seen from outside: what is wrong, and where a text is replaced by another."""
-
-HIDDEN = [
-    ("a scale that does not fit", "quantities", "math.lcm(*fits, *", "math.lcm(*"),
-    ("withdrawn requests pile up", "state", "if 2 * user.withdrawn > len(queue):", "if False:"),
-    ("those who are gone pile up", "state", "if 2 * len(gone) > len(heap):", "if False:"),
-    ("a weight of 1 is kept", "heap", "if exact == 1:", "if False:"),
-    ("the scheduler stays busy", "heap", "        found.cost = cost", "        found.cost, self._busy = cost, True"),
-]
-"""Faults that only the invariant tells, at once; from outside they are seen late, or as memory or time."""
 
 
 def caught(make: Callable[[], HeapScheduler], look_inside: bool) -> str | None:
@@ -187,11 +113,13 @@ def caught(make: Callable[[], HeapScheduler], look_inside: bool) -> str | None:
     return None
 
 
-@pytest.mark.parametrize("fault", [fault[1:] for fault in SEEN], ids=[fault[0] for fault in SEEN])
-def test_a_planted_fault_is_seen_from_outside(planted: Planted, fault: tuple[str, str, str]) -> None:
-    assert caught(planted(*fault), look_inside=False)
+@pytest.mark.claims("IMPL-REFINE")
+@pytest.mark.parametrize("fault", SEEN, ids=lambda fault: fault.name)
+def test_a_planted_fault_is_seen_from_outside(fault: Fault) -> None:
+    assert caught(plant(fault), look_inside=False)
 
 
-@pytest.mark.parametrize("fault", [fault[1:] for fault in HIDDEN], ids=[fault[0] for fault in HIDDEN])
-def test_a_hidden_fault_breaks_the_invariant(planted: Planted, fault: tuple[str, str, str]) -> None:
-    assert caught(planted(*fault), look_inside=True)
+@pytest.mark.claims("IMPL-REFINE")
+@pytest.mark.parametrize("fault", HIDDEN, ids=lambda fault: fault.name)
+def test_a_hidden_fault_breaks_the_invariant(fault: Fault) -> None:
+    assert caught(plant(fault), look_inside=True)

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from sfq_proofs import catalogue
-from sfq_proofs.catalogue import Finding
 from sfq_proofs.evidence import Evidence, Kill, kill
+from sfq_proofs.finding import Finding
 from sfq_proofs.induction import Verdict
 from sfq_proofs.kill_table import EXPECTED
 from sfq_proofs.witness import Witness, replay, shortest

@@ -1,0 +1,278 @@
+"""`sfq-spec audit`: a trace or a log is audited: is this the machine's order, or how unfair was it?"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import StrEnum
+from fractions import Fraction
+from functools import partial
+from pathlib import Path
+from typing import IO, Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from sfq_spec import numbers
+from sfq_spec.commands.console import STANDARD, Failure, progress, writing
+from sfq_spec.conformance.audit import html, told
+from sfq_spec.conformance.audit.fairness import Fairness
+from sfq_spec.conformance.audit.findings import (
+    STATUS,
+    FairnessFinding,
+    OrderFinding,
+    audit_fairness,
+    audit_order,
+    needs_all_intervals,
+)
+from sfq_spec.conformance.audit.formats import UNITS, Columns, Prices, Tally
+from sfq_spec.conformance.audit.order import Order
+from sfq_spec.conformance.audit.reading import Log
+from sfq_spec.conformance.audit.records import Batch, Record, Unreadable
+from sfq_spec.conformance.audit.timeline import Timeline
+from sfq_spec.conformance.audit.worst_lead import MOST_USERS
+
+COLOURS = {"conforms": "green", "does not conform": "red", "no verdict": "yellow"}
+
+
+class Format(StrEnum):
+    """The formats that are read."""
+
+    TRACE = "trace"
+    VTC = "vtc"
+    LITELLM = "litellm"
+    CSV = "csv"
+
+
+class Mode(StrEnum):
+    """The two questions."""
+
+    ORDER = "order"
+    FAIRNESS = "fairness"
+
+
+class Ties(StrEnum):
+    """Whom a tie may go to."""
+
+    USER_ID = "user-id"
+    ANY = "any"
+
+
+def weight(text: str) -> tuple[str, Fraction]:
+    """A user and its weight, as `user=2`."""
+    user, _, number = text.rpartition("=")
+    if not user:
+        raise typer.BadParameter(f"{text} is not a user and a weight above zero, such as alice=2")
+    try:
+        value = numbers.read(number)
+    except numbers.NotANumber as error:
+        raise typer.BadParameter(f"{text}: {error}") from None
+    if not isinstance(value, Fraction) or value <= 0:
+        raise typer.BadParameter(f"{text} is not a user and a weight above zero, such as alice=2")
+    return user, value
+
+
+def unit(text: str) -> str:
+    """A unit of time."""
+    if text not in UNITS:
+        raise typer.BadParameter(f"{text} is none of {', '.join(UNITS)}")
+    return text
+
+
+def audit(
+    traces: Annotated[
+        list[str], typer.Argument(metavar="TRACE", help="Files of one log, in order; - for standard input.")
+    ],
+    format: Annotated[Format, typer.Option(help="What the files are.")] = Format.TRACE,
+    mode: Annotated[
+        Mode | None, typer.Option(show_default="order for a trace, else fairness", help="The question.")
+    ] = None,
+    ties: Annotated[Ties, typer.Option(help="Order: whom a tie between equal meters may go to.")] = Ties.USER_ID,
+    as_json: Annotated[bool, typer.Option("--json", help="The result for machines.")] = False,
+    page: Annotated[str, typer.Option("--html", metavar="FILE", help="A page with plots, in one file.")] = "",
+    weights: Annotated[
+        list[str] | None, typer.Option("--weight", metavar="USER=W", help="A user's weight; 1 for the others.")
+    ] = None,
+    input_weight: Annotated[int, typer.Option(min=0, help="What an input token costs.")] = 1,
+    output_weight: Annotated[int, typer.Option(min=0, help="What an output token costs.")] = 2,
+    user_column: Annotated[str, typer.Option(metavar="NAME", help="csv, litellm: who is the user.")] = "",
+    arrival_column: Annotated[str, typer.Option(metavar="NAME", help="csv: when a request arrived.")] = "",
+    dispatch_column: Annotated[str, typer.Option(metavar="NAME", help="csv: when it was dispatched.")] = "",
+    cost_column: Annotated[str, typer.Option(metavar="NAME", help="csv: what it cost, or:")] = "",
+    input_column: Annotated[str, typer.Option(metavar="NAME", help="csv: its input tokens.")] = "",
+    output_column: Annotated[str, typer.Option(metavar="NAME", help="csv: its output tokens.")] = "",
+    time_unit: Annotated[
+        str, typer.Option(parser=unit, metavar="UNIT", help="csv: of times that are numbers: s, ms, us or ns.")
+    ] = "s",
+    most_users: Annotated[
+        int,
+        typer.Option(min=0, help="Fairness: with more users in one period of congestion, the certificate only."),
+    ] = MOST_USERS,
+) -> None:
+    """Audit a trace, or the log of any scheduler.
+
+    Order: is this the machine's trace? TRACE is JSON Lines, events with their answers, as `sfq-spec run` prints
+    them. Told are the first wrong event, what was legal there, and the claims that it breaks.
+
+    Fairness: how far did one user get ahead of another that waited throughout, over all pairs and intervals? From
+    arrivals, dispatches and costs alone, so it does for any scheduler. The answer is exact, with the interval that
+    shows it, and is held against FAIR-LEAD.
+
+    Files may be compressed with gzip or zstd. Several files are one log.
+
+    \b
+    Formats:
+      trace    JSON Lines of sfq-spec
+      vtc      client,req_time,first_token_latency,...: first tokens stand in for dispatches
+      litellm  rows of LiteLLM_SpendLogs, as JSON Lines or an array
+      csv      any CSV file with a header; the columns are named by options
+
+    \b
+    Examples:
+      sfq-spec import sample | sfq-spec run - | sfq-spec audit -
+      sfq-spec audit trace.jsonl.gz --mode fairness --html page.html
+      sfq-spec audit overload_VTC.csv --format vtc
+      sfq-spec audit log.csv --format csv --user-column tenant --arrival-column queued_at
+          --dispatch-column started_at --input-column prompt --output-column completion
+
+    \b
+    Exit status:
+      0  conforms: the machine's trace, or FAIR-LEAD holds throughout
+      1  does not conform
+      2  no verdict: the log has gaps, or cannot be read, or usage
+    """
+    prices = Prices(input_weight, output_weight)
+    columns = None
+    if format is Format.CSV:
+        costs = (cost_column, input_column, output_column)
+        columns = _columns(user_column, arrival_column, dispatch_column, costs, time_unit)
+    if as_json and page == STANDARD:
+        raise Failure("--json and --html - would both go to standard output: name a file for the page")
+    log = Log(format.value, columns, user_column, prices)
+    given = [Record("weight", user, weight=share) for user, share in map(weight, weights or [])]
+    task = Task(log, traces, given, ties is Ties.ANY, most_users, as_json or bool(page))
+    mode = mode or (Mode.ORDER if format is Format.TRACE else Mode.FAIRNESS)
+    try:
+        found = task.order() if mode is Mode.ORDER else task.fairness()
+    except Unreadable as error:
+        raise Failure(f"no verdict: {error}{_hint(format, str(error))}") from None
+    if page:
+        with writing(page) as stream:
+            stream.write(html.page(found, traces).encode())
+    if as_json:
+        print(json.dumps(found.as_json(), indent=2, ensure_ascii=False))
+    elif page != STANDARD:
+        _print(found)
+    if status := STATUS[found.verdict]:
+        raise typer.Exit(status)
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is to be read, and how."""
+
+    log: Log
+    names: list[str]
+    weights: list[Record]
+    """What the users' weights are before the first event."""
+    any_tie: bool
+    most_users: int
+    with_timeline: bool
+
+    def order(self) -> OrderFinding:
+        """Whether it is the machine's trace."""
+        with self._batches(Tally()) as batches:
+            return audit_order(batches, Order(any_tie=self.any_tie), self.weights)
+
+    def fairness(self) -> FairnessFinding:
+        """How unfair it was. Where the worst lead leaves FAIR-LEAD open, the files are read again, for the excess."""
+        can_be_read_again = all(Path(name).is_file() for name in self.names)
+        found = self._fairness(beyond=not can_be_read_again)
+        return self._fairness(beyond=True) if needs_all_intervals(found) else found
+
+    def _fairness(self, *, beyond: bool) -> FairnessFinding:
+        timeline = Timeline() if self.with_timeline else None
+        audit = Fairness(most_users=self.most_users, beyond=beyond, timeline=timeline)
+        tally = Tally()
+        with self._batches(tally) as batches:
+            return audit_fairness(batches, audit, tally, self.weights)
+
+    @contextmanager
+    def _batches(self, tally: Tally) -> Iterator[Iterator[Batch]]:
+        sizes = [Path(name).stat().st_size if Path(name).is_file() else 0 for name in self.names]
+        opened = [(name if name != STANDARD else "standard input", partial(_opened, name)) for name in self.names]
+        with progress("auditing", sum(sizes) if all(sizes) else None) as show:
+            yield self.log.batches(opened, tally, show)
+
+
+@contextmanager
+def _opened(name: str) -> Iterator[IO[bytes]]:
+    if name == STANDARD:
+        yield sys.stdin.buffer
+        return
+    try:
+        stream = Path(name).open("rb")  # noqa: SIM115 - closed below
+    except OSError as error:
+        raise Unreadable(f"{name}: cannot be read: {error.strerror}") from None
+    with stream:
+        yield stream
+
+
+def _columns(user: str, arrival: str, dispatch: str, costs: tuple[str, str, str], time_unit: str) -> Columns:
+    named = {"--user-column": user, "--arrival-column": arrival, "--dispatch-column": dispatch}
+    missing = [option for option, name in named.items() if not name]
+    if missing:
+        raise Failure(f"csv needs {', '.join(missing)}: the names of columns in the file's header")
+    cost, *tokens = costs
+    if bool(cost) == any(tokens):
+        raise Failure("csv needs --cost-column, or --input-column and --output-column, and not both")
+    return Columns(user, arrival, dispatch, *costs, time_unit)
+
+
+def _hint(format: Format, reason: str) -> str:
+    if format is Format.TRACE and "line 1: is not JSON" in reason:
+        return "; if it is another system's log, say so by --format vtc, litellm or csv"
+    return ""
+
+
+def _print(found: OrderFinding | FairnessFinding) -> None:
+    is_order = isinstance(found, OrderFinding)
+    lines = list(told.order_lines(found) if isinstance(found, OrderFinding) else told.fairness_lines(found))
+    rows = [] if isinstance(found, OrderFinding) else list(told.user_rows(found))
+    context = [told.record_line(record) for record in found.context] if isinstance(found, OrderFinding) else []
+    if not sys.stdout.isatty():
+        for name, text in lines:
+            print(f"{name}: {text}")
+        for line in context:
+            print(f"  {line}")
+        if rows:
+            print()
+            print(*_plain(rows), sep="\n")
+        return
+    console = Console()
+    grid = Table.grid(padding=(0, 2))
+    for name, text in lines:
+        style = f"bold {COLOURS[found.verdict]}" if name == "verdict" else ""
+        grid.add_row(Text(name, style="dim"), Text(text, style=style))
+    console.print(grid)
+    for number, line in enumerate(context, start=1):
+        console.print(Text(f"  {line}", style="red" if number == len(context) else "dim"))
+    if not is_order and len(rows) > 1:
+        table = Table(header_style="bold")
+        for place, name in enumerate(rows[0]):
+            table.add_column(name, justify="left" if place == 0 else "right")
+        for row in rows[1:]:
+            table.add_row(*map(Text, row))
+        console.print(table)
+
+
+def _plain(rows: list[tuple[str, ...]]) -> Iterator[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        first, *rest = zip(row, widths, strict=True)
+        yield "  ".join([first[0].ljust(first[1]), *(cell.rjust(width) for cell, width in rest)]).rstrip()

@@ -1,0 +1,183 @@
+"""`sfq-spec validate` and `sfq-spec vectors`: other people's schedulers, judged."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import sys
+from contextlib import redirect_stdout
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sfq_spec.commands.console import Failure, progress, say
+from sfq_spec.conformance import report as reports
+from sfq_spec.conformance import shorthand
+from sfq_spec.conformance.case import Case
+from sfq_spec.conformance.histories import NeedsHypothesis
+from sfq_spec.conformance.subjects import PATIENCE, NoVerdict, ProcessSubject, PythonSubject, Subject
+from sfq_spec.conformance.validate import Report, bundled, chosen, validate
+from sfq_spec.scheduler import SchedulerError, load
+
+
+def validate_(
+    command: Annotated[
+        list[str] | None, typer.Argument(metavar="-- COMMAND...", help="The adapter, a process of its own.")
+    ] = None,
+    python: Annotated[str | None, typer.Option(metavar="MODULE:FACTORY", help="A scheduler in Python.")] = None,
+    only: Annotated[list[str] | None, typer.Option(help="Cases of this id, flag or claim; may be repeated.")] = None,
+    skip: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Ids of cases known to fail, one a line. One that passes fails.")
+    ] = None,
+    budget: Annotated[int, typer.Option(min=0, help="Random histories.")] = 200,
+    seed: Annotated[int | None, typer.Option(help="Draw the same histories again.", show_default="a new one")] = None,
+    any_tie: Annotated[bool, typer.Option("--any-tie", help="With --python: a tie may go to anybody.")] = False,
+    patience: Annotated[float, typer.Option(min=0.1, help="Seconds for one message of an adapter.")] = PATIENCE,
+    as_json: Annotated[bool, typer.Option("--json", help="The report for machines.")] = False,
+    junit: Annotated[Path | None, typer.Option(metavar="FILE", help="Also the report for a test runner.")] = None,
+    markdown: Annotated[Path | None, typer.Option(metavar="FILE", help="Also the report for a CI summary.")] = None,
+) -> None:
+    """Is this scheduler Start-time Fair Queueing? If not: on which shortest run, against which claim, like which
+    known mistake.
+
+    The scheduler is a class or factory in Python, or any program that speaks the adapter protocol; `sfq-spec adapter
+    new` writes one to begin with. First a smoke test tells a broken adapter from a broken scheduler, then come the
+    vectors, then random histories; a failing one is made short.
+
+    \b
+    Examples:
+      sfq-spec validate --python my_scheduler:Scheduler
+      sfq-spec validate -- ./adapter --fast
+      sfq-spec validate --python my_scheduler:Scheduler --only ResetOnReturn --budget 0
+      sfq-spec validate --json -- node adapter.js > report.json
+
+    \b
+    Exit status:
+      0  conforms
+      1  does not conform
+      2  no verdict: the adapter is broken, or usage
+    """
+    if bool(command) == bool(python):
+        raise Failure("name one scheduler: --python module:factory, or -- and the command of an adapter")
+    if any_tie and not python:
+        raise Failure('--any-tie is for --python: an adapter says "ties": "any" among its capabilities')
+    vectors = bundled()
+    try:
+        cases = chosen(vectors, only or [])
+    except KeyError as unknown:
+        raise Failure(
+            f"--only {unknown.args[0]}: no case has this id, flag or claim: see sfq-spec vectors list"
+        ) from None
+    drawn = secrets.randbelow(2**31) if seed is None else seed
+    try:
+        with redirect_stdout(sys.stderr):
+            subject: Subject = (
+                PythonSubject(python, load(python), any_tie=any_tie)
+                if python
+                else ProcessSubject(command or [], patience=patience)
+            )
+            report = _judged(subject, cases, _excused(skip, vectors.cases), budget, drawn)
+    except (NoVerdict, NeedsHypothesis, SchedulerError) as broken:
+        reason = str(broken)
+        _write(junit, reports.no_verdict_as_junit(reason))
+        _write(markdown, reports.no_verdict_as_markdown(reason).encode())
+        if as_json:
+            print(json.dumps(reports.no_verdict(reason), indent=2, ensure_ascii=False))
+        raise Failure(f"no verdict: {reason}") from None
+    _write(junit, reports.as_junit(report))
+    _write(markdown, reports.as_markdown(report).encode())
+    if as_json:
+        print(json.dumps(reports.as_json(report), indent=2, ensure_ascii=False))
+    else:
+        print("\n".join(reports.lines(report)))
+    raise typer.Exit(0 if report.conforms else 1)
+
+
+class Action(StrEnum):
+    """What to do with the vectors."""
+
+    LIST = "list"
+    SHOW = "show"
+    COPY = "copy"
+
+
+def vectors(
+    action: Annotated[Action, typer.Argument(help="list them, show one, or copy the file.")],
+    what: Annotated[str, typer.Argument(metavar="[ID|FOLDER]", help="The case to show, or where to copy.")] = "",
+) -> None:
+    """The vectors: runs, each with the answers that a scheduler must give.
+
+    \b
+    Examples:
+      sfq-spec vectors list
+      sfq-spec vectors show article-table
+      sfq-spec vectors copy tests/data
+    """
+    held = bundled()
+    match action:
+        case Action.LIST:
+            for case in held.cases:
+                print(f"{case.id:34} {len(case.events):5} events  {', '.join(case.flags) or '-'}")
+        case Action.SHOW:
+            found = [case for case in held.cases if case.id == what]
+            if not found:
+                raise Failure(f"there is no case {what!r}: see sfq-spec vectors list")
+            _show(found[0])
+        case Action.COPY:
+            folder = Path(what or ".")
+            if not folder.is_dir():
+                raise Failure(f"{folder}: is not a folder")
+            from importlib import resources
+
+            data = resources.files("sfq_spec").joinpath("data/vectors.json").read_bytes()
+            (folder / "vectors.json").write_bytes(data)
+            print(folder / "vectors.json")
+
+
+def _judged(subject: Subject, cases: list[Case], excused: frozenset[str], budget: int, seed: int) -> Report:
+    total = len(cases) + budget
+    with subject as started, progress("validating", total) as show:
+        done = 0
+
+        def tell(what: str) -> None:
+            nonlocal done
+            done += 1
+            show(done)
+
+        return validate(started, cases, excused=excused, budget=budget, seed=seed, show=tell)
+
+
+def _excused(skip: Path | None, cases: tuple[Case, ...]) -> frozenset[str]:
+    if skip is None:
+        return frozenset()
+    try:
+        lines = skip.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise Failure(f"{skip}: cannot be read: {error}") from None
+    named = [line.partition("#")[0].strip() for line in lines]
+    known = {case.id for case in cases}
+    for number, name in enumerate(named, 1):
+        if name and name not in known:
+            raise Failure(f"{skip}: line {number}: there is no case {name!r}")
+    return frozenset(filter(None, named))
+
+
+def _write(path: Path | None, data: bytes) -> None:
+    if path is not None:
+        try:
+            path.write_bytes(data)
+        except OSError as error:
+            raise Failure(f"{path}: cannot be written: {error.strerror}") from None
+        say(f"written: {path}")
+
+
+def _show(case: Case) -> None:
+    print(f"{case.id}: {case.comment}")
+    print(f"claims    {', '.join(case.claims) or '-'}")
+    print(f"flags     {', '.join(case.flags) or '-'}")
+    print(f"requires  {', '.join(case.requires) or '-'}")
+    print(f"run       {shorthand.write(case.played())}")
+    order = [expected.dispatched for expected in case.expect if isinstance(expected.dispatched, str)]
+    print(f"order     {' '.join(order)}", file=sys.stdout)

@@ -1,0 +1,182 @@
+"""The result of an audit in plain sentences and rows; who prints them decides how they look."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+
+from msgspec import UNSET
+
+from sfq_spec import numbers
+from sfq_spec.conformance.audit.fairness import User, Wait
+from sfq_spec.conformance.audit.findings import FairnessFinding, OrderFinding
+from sfq_spec.conformance.audit.records import Record
+from sfq_spec.conformance.audit.worst_lead import Interval, Moment
+from sfq_spec.table import shown
+
+MOST_ROWS = 10
+"""Users that a report names; the others are summed up."""
+
+Line = tuple[str, str]
+"""What it is, and what was found."""
+
+
+def order_lines(found: OrderFinding) -> Iterator[Line]:
+    """The result of the mode `order`."""
+    yield "verdict", _order_verdict(found)
+    if wrong := found.wrong:
+        yield "first wrong", f"event {wrong.at + 1:,} ({found.place})"
+        yield "because", wrong.sentence
+        if wrong.legal:
+            yield "legal there", ", ".join(map(shown, wrong.legal))
+        yield "breaks", ", ".join(wrong.claims)
+        yield "shortest failing prefix", f"{wrong.at + 1:,} events"
+    yield "looked at", f"{found.events:,} events, {found.dispatched:,} dispatches, {found.refused:,} refusals"
+
+
+def _order_verdict(found: OrderFinding) -> str:
+    if found.verdict == "no verdict":
+        return "no verdict: nothing was dispatched, so there is nothing to judge"
+    return "conforms: every answer is the machine's" if not found.wrong else "does not conform"
+
+
+def record_line(record: Record) -> str:
+    """An event in short."""
+    fields: list[str] = [record.event]
+    fields += [shown(str(value)) for value in (record.user, record.request) if value is not None]
+    fields += [f"{name} {value}" for name in ("cost", "weight") if (value := getattr(record, name)) is not None]
+    if record.dispatched is not UNSET:
+        fields.append(f"-> {'nothing' if record.dispatched is None else shown(record.dispatched)}")
+    if record.refused is not UNSET:
+        fields.append(f"-> refused: {record.refused}")
+    return " ".join(fields)
+
+
+def fairness_lines(found: FairnessFinding) -> Iterator[Line]:
+    """The result of the mode `fairness`, but for the users."""
+    audit = found.audit
+    yield "verdict", _fairness_verdict(found)
+    yield from _lead_lines(found)
+    yield "certificate", _certificate(found)
+    if (excess := found.excess) and excess is not audit.worst.worst:
+        yield "FAIR-LEAD is broken", f"the most by {_interval(found, excess)}"
+    yield "largest charge", number(found.number(audit.greatest))
+    if wait := audit.longest_wait:
+        yield "longest wait", _wait(wait)
+    dispatched = sum(user.dispatched for user in audit.users.values())
+    counts = [f"{audit.events:,} events", f"{len(audit.users):,} users", f"{dispatched:,} dispatches"]
+    counts += [f"{audit.refused:,} refusals"] if audit.refused else []
+    counts += [f"{audit.withdrawn:,} withdrawn"] if audit.withdrawn else []
+    counts += [f"{len(audit.live):,} still waiting"] if audit.live else []
+    yield "looked at", ", ".join(counts)
+    if found.tally.left_out:
+        yield "left out", f"{found.tally.left_out:,} rows ({found.tally.why})"
+    for note in found.tally.notes:
+        yield "note", note
+
+
+def _fairness_verdict(found: FairnessFinding) -> str:
+    match found.verdict:
+        case "conforms":
+            how = "by the certificate" if found.audit.certificate.is_level else "looked at in all of them"
+            return f"conforms: FAIR-LEAD holds for all pairs and intervals, {how}"
+        case "does not conform":
+            return "does not conform: FAIR-LEAD is broken"
+    if not found.total:
+        return "no verdict: nothing was dispatched, so there is nothing to judge"
+    return (
+        "no verdict on FAIR-LEAD: there are too many users to look at all pairs, and the certificate does not settle it"
+    )
+
+
+def _lead_lines(found: FairnessFinding) -> Iterator[Line]:
+    audit, worst = found.audit, found.audit.worst
+    if not found.is_exact:
+        before = (
+            f"; before event {worst.given_up:,} it was {number(found.number(worst.greatest))}" if worst.worst else ""
+        )
+        yield "worst lead", f"not known: more than {worst.most_users:,} users in one period of congestion{before}"
+        return
+    lead = number(found.number(worst.greatest))
+    if worst.worst is None:
+        yield "worst lead", "0: nobody got ahead of a user that waits throughout"
+        return
+    yield "worst lead", f"{lead}, exact over all pairs and intervals: {_interval(found, worst.worst)}"
+    yield "share of FAIR-LEAD", f"{_times(worst.worst.lead, worst.worst.bound)} what it allows in that interval"
+    two = number(found.number(2 * audit.greatest))
+    yield "share of 2 c_max", f"{_times(worst.greatest, 2 * audit.greatest)} two of the largest charges, {two}"
+
+
+def _interval(found: FairnessFinding, interval: Interval) -> str:
+    lead, bound = number(found.number(interval.lead)), number(found.number(interval.bound))
+    return (
+        f"{shown(interval.ahead)!r} got {lead} more than {shown(interval.behind)!r}, which waited throughout, "
+        f"{_moments(interval.begin, interval.end)}; FAIR-LEAD allows {bound}"
+    )
+
+
+def _moments(begin: Moment, end: Moment) -> str:
+    times = f" (time {begin.time} to {end.time})" if begin.time is not None and end.time is not None else ""
+    return f"after event {begin.event:,} until event {end.event:,}{times}"
+
+
+def _certificate(found: FairnessFinding) -> str:
+    bound = number(found.number(found.bound))
+    if found.audit.certificate.is_level:
+        return f"a user of least meter was dispatched each time, so FAIR-LEAD holds; no lead is above {bound}"
+    return f"no lead is above {bound}; a user of least meter was not dispatched each time, which leaves FAIR-LEAD open"
+
+
+def _wait(wait: Wait) -> str:
+    seconds = "" if wait.seconds is None else f"{wait.seconds:,.6g} s, "
+    ended = "" if wait.is_over else ", and it still waits"
+    return (
+        f"{seconds}{wait.events:,} events: {shown(wait.request)!r} of {shown(wait.user)!r}, "
+        f"which arrived at event {wait.since:,}{ended}"
+    )
+
+
+def user_rows(found: FairnessFinding, most: int = MOST_ROWS) -> Iterator[tuple[str, ...]]:
+    """A header, and a row for each of the users that were charged most; the others in one row."""
+    weighted = any(user.weight != 1 for user in found.audit.users.values())
+    yield ("user", *(["weight"] if weighted else []), "dispatched", "charged", "share", "longest wait")
+    users = found.users
+    kept = users if len(users) <= most + 1 else users[:most]
+    for user in kept:
+        weight = [number(Fraction(user.weight))] if weighted else []
+        yield (shown(user.name), *weight, *_cells(found, [user]))
+    if rest := users[len(kept) :]:
+        yield (f"{len(rest):,} others", *([""] if weighted else []), *_cells(found, rest))
+
+
+def _cells(found: FairnessFinding, users: list[User]) -> tuple[str, ...]:
+    total = sum(user.total for user in users)
+    waits = [user.longest for user in users if user.longest]
+    longest = max(waits, key=lambda wait: (wait.seconds or 0, wait.events), default=None)
+    wait = (
+        ""
+        if longest is None
+        else f"{longest.events:,} events"
+        if longest.seconds is None
+        else f"{longest.seconds:,.6g} s"
+    )
+    return (
+        f"{sum(user.dispatched for user in users):,}",
+        number(found.number(total)),
+        f"{100 * total / found.total:.1f} %" if found.total else "",
+        wait,
+    )
+
+
+def number(value: Fraction) -> str:
+    """A number for people: exact where it is whole or short, else with its first digits."""
+    if value.denominator == 1:
+        return f"{value.numerator:,}"
+    written = str(numbers.write(value))
+    return written if len(written) <= 12 else f"{float(value):,.6g}"
+
+
+def _times(part: int, whole: int) -> str:
+    if not whole:
+        return "more than any multiple of"
+    return f"{100 * part / whole:.1f} % of" if part <= 2 * whole else f"{part / whole:,.1f} times"

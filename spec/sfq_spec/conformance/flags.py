@@ -1,0 +1,85 @@
+"""The kinds of fault: what they are, what they do to users, and where they have been seen in public."""
+
+from __future__ import annotations
+
+from sfq_spec.conformance.case import Flag
+from sfq_spec.mutants import MUTANTS
+
+SEEN: dict[str, tuple[str, ...]] = {
+    "FrozenPriority": ("volcano-sh/kthena #265",),
+    "CancelledStays": ("BerriAI/litellm #20866", "BerriAI/litellm #20059", "ai-dynamo/dynamo #12156"),
+    "RefundsOnCompletion": ("kubernetes/kubernetes #112169",),
+    "BankWhileIdle": ("kubernetes/kubernetes #95979",),
+    "RebaseWraps": ("tikv/tikv #14507",),
+    "ForgetsDebtors": ("cockroachdb/cockroach #72485",),
+    "ZeroWeight": ("scylladb/seastar 80330bb33",),
+    "WholeCharges": ("scylladb/seastar pop_front", "sfqd.c"),
+    "WrongUserRemoved": ("scylladb/seastar #1899",),
+    "RejoinAtZero": ("NetSys/bess #717",),
+    "ClockAtFinish": ("Linux 3fe69747",),
+    "WeightRescalesHistory": ("asterinas/asterinas #2208", "asterinas/asterinas #2235"),
+    "ActivatedTwice": ("ClickHouse/ClickHouse #99233",),
+    "CancelSkipsReset": ("ClickHouse FairPolicy, by reading",),
+    "LastIdFirst": ("nghttp-style sets", "grpc/grpc-go #3793"),
+    "ChargesOnCompletion": ("llm-d/llm-d-router, program-aware policy",),
+}
+"""Public reports of each kind."""
+
+OTHERS: dict[str, tuple[str, str]] = {
+    "FrozenPriority": (
+        "The place of a request is fixed when it arrives.",
+        "Whoever came first with many requests goes before all others, whatever they have had.",
+    ),
+    "CancelledStays": (
+        "A request that was cancelled while it waited stays in the queue.",
+        "Room is given to clients that have gone, and what is behind waits for nothing.",
+    ),
+    "RebaseWraps": (
+        "Subtracting one constant from the meters wraps or clamps below zero.",
+        "A user's meter becomes huge, and it starves; or it becomes zero, and it takes everything.",
+    ),
+    "ZeroWeight": (
+        "A weight of zero is accepted.",
+        "Meters become infinite or not a number, and the order is undefined from then on.",
+    ),
+    "WrongUserRemoved": (
+        "The entry that is taken out of the heap is another user's.",
+        "One user is never selected again; another is selected without a request.",
+    ),
+    "ActivatedTwice": (
+        "A user that already waits is entered again.",
+        "It is selected twice as often, or is selected with nothing left.",
+    ),
+    "LargeNumbers": (
+        "Meters lose digits, overflow, or wrap at the limits of a machine number.",
+        "Charges vanish: one user is first for ever; or the order jumps when a limit is passed.",
+    ),
+    "ManyUsers": (
+        "The structure that holds the users is wrong at sizes that small tests do not reach.",
+        "Some users are served too early and others too late, only under load.",
+    ),
+    "IdsByBytes": (
+        "User ids are compared by UTF-16 units, by locale, or without case.",
+        "Ties fall differently in different processes: runs cannot be repeated.",
+    ),
+}
+"""Kinds that are not a mutant's: what it is, and its effect."""
+
+
+def name(mutant: str) -> str:
+    """The flag of a mutant: `reset-on-return` is `ResetOnReturn`."""
+    return "".join(part.capitalize() for part in mutant.split("-"))
+
+
+def flags() -> dict[str, Flag]:
+    """Every flag, by name."""
+    made = {flag: Flag(kind, effect, SEEN.get(flag, ())) for flag, (kind, effect) in OTHERS.items()}
+    for mutant in MUTANTS:
+        kind, _, effect = mutant.mistake.partition(": ")
+        flag = name(mutant.name)
+        made[flag] = Flag(f"{kind.rstrip('.')}.", _sentence(effect or kind), SEEN.get(flag, ()))
+    return dict(sorted(made.items()))
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]

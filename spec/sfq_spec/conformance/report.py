@@ -1,0 +1,184 @@
+"""What a report says: to a person, to a machine, to a test runner, to the summary of a CI job."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+from xml.etree import ElementTree as Xml
+
+import msgspec
+
+from sfq_spec.conformance import shorthand
+from sfq_spec.conformance.validate import Report, Result
+from sfq_spec.trace import Entry, encode
+
+EXPLAINED = 5
+"""Failures that are told in full; the others by name."""
+
+
+def lines(report: Report) -> Iterator[str]:
+    """The report for a person."""
+    who = report.hello.implementation
+    yield f"{who.name} {who.version} {who.language}".strip()
+    if report.shortest:
+        yield ""
+        yield "The shortest run that fails:"
+        yield from _explained(report.shortest)
+    if report.failed:
+        yield ""
+        yield from _diagnosed(report)
+    others = [result for result in report.failed if result is not report.shortest]
+    if others:
+        yield ""
+        yield f"{len(others)} more:"
+        for result in others[:EXPLAINED]:
+            yield f"  {result.id}: {_why(result)}"
+        if len(others) > EXPLAINED:
+            yield f"  and {', '.join(result.id for result in others[EXPLAINED:])}"
+    skipped = [result for result in report.results if result.status == "skipped"]
+    if skipped:
+        lacking = ", ".join(sorted({name for result in skipped for name in result.lacks}))
+        reasons = sorted({result.reason for result in skipped if not result.lacks})
+        yield ""
+        yield f"{len(skipped)} skipped: {'; '.join([f'needs {lacking}'] * bool(lacking) + reasons)}"
+    yield ""
+    yield summary(report)
+
+
+def summary(report: Report) -> str:
+    """One line."""
+    verdict = "conforms" if report.conforms else "does not conform"
+    excused = f", {report.count('excused')} excused" if report.count("excused") else ""
+    histories = f", {report.histories} random histories (--seed {report.seed})" if report.histories else ""
+    return (
+        f"{verdict}: {report.count('passed')} cases passed, {len(report.failed)} failed, "
+        f"{report.count('skipped')} skipped{excused}{histories}"
+    )
+
+
+def as_json(report: Report) -> dict[str, Any]:
+    """The report for machines."""
+    return {
+        "verdict": "conforms" if report.conforms else "does-not-conform",
+        "implementation": msgspec.to_builtins(report.hello.implementation),
+        "capabilities": msgspec.to_builtins(report.hello.capabilities),
+        "counts": {
+            "passed": report.count("passed"),
+            "failed": len(report.failed),
+            "skipped": report.count("skipped"),
+            "excused": report.count("excused"),
+        },
+        "histories": report.histories,
+        "seed": report.seed,
+        "diagnosis": [{"mutant": mutant.name, "mistake": mutant.mistake} for mutant in report.diagnosis.mutants],
+        "but-refusals": report.diagnosis.but_refusals,
+        "failures": [_failure(result) for result in report.failed],
+        "skipped": {result.id: result.reason for result in report.results if result.status == "skipped"},
+    }
+
+
+def no_verdict(reason: str) -> dict[str, Any]:
+    """The report for machines, where there is no verdict."""
+    return {"verdict": "no-verdict", "reason": reason}
+
+
+def no_verdict_as_junit(reason: str) -> bytes:
+    """The report for a test runner, where there is no verdict: one test case, which is an error."""
+    suite = Xml.Element("testsuite", name="sfq-spec", tests="1", errors="1", failures="0", skipped="0")
+    case = Xml.SubElement(suite, "testcase", classname="sfq-spec", name="verdict")
+    Xml.SubElement(case, "error", message=_printable(reason.partition("\n")[0])).text = _printable(reason)
+    return _document(suite)
+
+
+def no_verdict_as_markdown(reason: str) -> str:
+    """The report for the summary of a CI job, where there is no verdict."""
+    fence = "`" * (3 + max(map(len, re.findall("`+", reason)), default=0))
+    return f"### sfq-spec: no verdict\n\n{fence}text\n{reason}\n{fence}\n"
+
+
+def as_junit(report: Report) -> bytes:
+    """The report for a test runner: one test case per vector."""
+    suite = Xml.Element(
+        "testsuite",
+        name=_printable(f"sfq-spec: {report.hello.implementation.name}"),
+        tests=str(len(report.results)),
+        failures=str(len(report.failed)),
+        skipped=str(report.count("skipped") + report.count("excused")),
+    )
+    for result in report.results:
+        case = Xml.SubElement(suite, "testcase", classname="sfq-spec", name=result.id)
+        if result.status in ("failed", "excuse not needed"):
+            failure = Xml.SubElement(case, "failure", message=_printable(_why(result)))
+            failure.text = _printable("\n".join(_explained(result)))
+        elif result.status != "passed":
+            Xml.SubElement(case, "skipped", message=_printable(result.reason or "excused by --skip"))
+    return _document(suite)
+
+
+def as_markdown(report: Report) -> str:
+    """The report for the summary of a CI job."""
+    parts = [f"### sfq-spec: {report.hello.implementation.name}", "", f"**{summary(report)}**"]
+    if report.failed:
+        parts += ["", *_diagnosed(report)]
+        parts += ["", "| case | what is wrong | claims | run |", "|---|---|---|---|"]
+        for result in report.failed:
+            claims = ", ".join(result.wrong.claims) if result.wrong else ""
+            run = shorthand.write(result.prefix)
+            cells = (result.id, _why(result), claims, f"`{run if len(run) <= 200 else run[:197] + '...'}`")
+            parts.append("| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |")
+    return "\n".join(parts) + "\n"
+
+
+def _explained(result: Result) -> Iterator[str]:
+    yield f"  case      {result.id}: {result.case.comment}"
+    if result.wrong is None:
+        yield f"  wrong     {_why(result)}"
+        return
+    yield f"  run       {shorthand.write(result.prefix)}"
+    yield f"  wrong     event {result.wrong.at + 1}: {result.wrong.sentence}"
+    if result.wrong.legal:
+        yield f"  legal     {' or '.join(result.wrong.legal)}"
+    yield f"  claims    {', '.join(dict.fromkeys((*result.wrong.claims, *result.case.claims)))}"
+
+
+def _diagnosed(report: Report) -> Iterator[str]:
+    where = "Apart from refusals, it" if report.diagnosis.but_refusals else "In every run it"
+    for mutant in report.diagnosis.mutants:
+        yield f"{where} behaves as {mutant.name}. {mutant.mistake}"
+    if not report.diagnosis.mutants:
+        as_it_should = "Apart from refusals, it behaves as it should: look at what it does with invalid events."
+        yield as_it_should if report.diagnosis.but_refusals else "It behaves as none of the known mistakes."
+
+
+def _why(result: Result) -> str:
+    if result.wrong is None:
+        return "it is excused by --skip and passes: take it off the list"
+    return f"event {result.wrong.at + 1}: {result.wrong.sentence}"
+
+
+def _failure(result: Result) -> dict[str, Any]:
+    wrong = result.wrong
+    return {
+        "case": result.id,
+        "why": _why(result),
+        "event": wrong.at + 1 if wrong else None,
+        "legal": list(wrong.legal) if wrong else [],
+        "claims": list(dict.fromkeys((*(wrong.claims if wrong else ()), *result.case.claims))),
+        "flags": list(result.case.flags),
+        "run": shorthand.write(result.prefix),
+        "trace": [
+            msgspec.json.decode(encode(Entry(event, told)))
+            for event, told in zip(result.prefix, result.answers, strict=False)
+        ],
+    }
+
+
+def _document(suite: Xml.Element) -> bytes:
+    document: bytes = Xml.tostring(suite, encoding="utf-8", xml_declaration=True)
+    return document + b"\n"
+
+
+def _printable(text: str) -> str:
+    """Without the characters that XML cannot hold."""
+    return "".join(letter if letter.isprintable() or letter in "\n\t" else "\ufffd" for letter in text)

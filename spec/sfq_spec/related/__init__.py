@@ -1,0 +1,1 @@
+"""The methods that the article compares itself with, each as a model of its own."""

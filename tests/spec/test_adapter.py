@@ -1,0 +1,158 @@
+"""The adapters that `sfq-spec adapter new` writes: whole programs, compiled and run where their language is here."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Protocol
+
+import pytest
+
+from sfq_spec.commands.adapting import COMMANDS, NAMES, Language, skeleton
+from sfq_spec.conformance.protocol import Capabilities
+from sfq_spec.conformance.subjects import ProcessSubject, Skipped
+from sfq_spec.conformance.validate import bundled, smoke
+from sfq_spec.trace import Arrive, Dispatch, Event
+
+SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+STRICT = ("-std=c99", "-pedantic", "-Wall", "-Wextra", "-Wconversion", "-Werror")
+
+
+class Told(Protocol):
+    status: int
+    out: str
+    err: str
+
+
+Running = Callable[..., Told]
+
+
+def tool(name: str) -> str:
+    """The path of a compiler or interpreter; the test is skipped where it is missing."""
+    found = shutil.which(name)
+    if found is None:
+        pytest.skip(f"there is no {name} on this machine")
+    return found
+
+
+def ready(language: Language, folder: Path) -> list[str]:
+    """The command of the adapter of a language, compiled if need be."""
+    source, program = folder / NAMES[language], folder / "adapter"
+    source.write_text(skeleton(language), encoding="utf-8")
+    match language:
+        case Language.PYTHON:
+            return [sys.executable, str(source)]
+        case Language.JAVASCRIPT:
+            return [tool("node"), str(source)]
+        case Language.C:
+            compiled = [tool("cc"), *STRICT, *SANITIZERS, "-g", "-o", str(program), str(source)]
+        case Language.RUST:
+            compiled = [tool("rustc"), "-D", "warnings", "-o", str(program), str(source)]
+        case Language.GO:
+            compiled = [tool("go"), "build", "-o", str(program), str(source)]
+    told = subprocess.run(compiled, capture_output=True, text=True, check=False)
+    assert told.returncode == 0, told.stderr
+    return [str(program)]
+
+
+def in_order(events: Sequence[Event]) -> list[str | None]:
+    """What goes where requests go in the order of their arrival."""
+    waiting: list[str] = []
+    sent: list[str | None] = []
+    for event in events:
+        if isinstance(event, Arrive):
+            waiting.append(event.request)
+        if isinstance(event, Dispatch):
+            sent.append(waiting.pop(0) if waiting else None)
+    return sent
+
+
+@pytest.mark.parametrize("language", Language)
+def test_the_adapter_speaks_the_protocol_and_sends_in_order(language: Language, tmp_path: Path) -> None:
+    cases = [case for case in bundled().cases if not Capabilities().lacks(case.requires)]
+    odd = '"\\/\b\f\n\r\t\x01\x7f\u2028é\ufffd\U0001f600 '
+    runs: list[list[Event]] = [case.played() for case in cases if len(case.events) < 900]
+    runs.append([Arrive("A", odd, 1), Arrive("", "", 1), Dispatch(), Dispatch(), Dispatch()])
+    runs.append([])
+    with ProcessSubject(ready(language, tmp_path)) as subject:
+        assert subject.hello.implementation.language == language
+        smoke(subject)
+        for events in runs:
+            answers = subject.run("sample", events)
+            assert not isinstance(answers, Skipped)
+            told = [answer.dispatched for event, answer in zip(events, answers, strict=True) if event == Dispatch()]
+            assert told == in_order(events)
+
+
+def test_the_adapter_in_c_reads_whatever_it_is_given(tmp_path: Path) -> None:
+    """Damaged messages, under sanitizers that end it at the first wrong access, leak or undefined step."""
+    command = ready(Language.C, tmp_path)
+    whole = (
+        b'{"cmd":"start","protocol":1}\n'
+        b'{"cmd":"run","seq":1,"id":"x","events":[{"event":"arrive","user":"\\u00e9\\ud83d\\ude00","request":"A\\"1",'
+        b'"cost":"1/3"},{"event":"dispatch"},{"event":"weight","user":"A","weight":0.5},{"event":"upkeep"}]}\n'
+    )
+    rng = random.Random(5)
+    lines = [whole, b'{"cmd":"run","events":' + b"[" * 100_000 + b"\n", b'{"cmd":"run","events":["\\u', b'{"cmd":"run"']
+    for _ in range(4_000):
+        damaged = bytearray(whole)
+        for _ in range(rng.randint(1, 4)):
+            at = rng.randrange(len(damaged))
+            damaged[at : at + rng.randint(0, 3)] = rng.choices(b'{}[]",:\\u0d8\x00\xff\n/e', k=rng.randint(0, 3))
+        lines.append(bytes(damaged[: rng.randint(1, len(damaged))]) + b"\n" if rng.random() < 0.3 else bytes(damaged))
+    text = b"".join(line for line in lines if b"stop" not in line)
+    told = subprocess.run(command, input=text, capture_output=True, check=False, timeout=60)
+    assert told.returncode == 0, told.stderr.decode(errors="replace")
+    assert told.stdout.count(b"\n") > 4_000
+
+
+def test_every_adapter_says_where_the_scheduler_goes_and_what_to_do() -> None:
+    for language in Language:
+        text = skeleton(language)
+        assert text.count("YOUR SCHEDULER GOES HERE") == 1
+        assert text.count("\t") == 0 or language is Language.GO
+        assert max(map(len, text.splitlines())) <= 120
+        assert all(f"{word}" in text for word in ("cancel", "weights", "recost", "lag", "ties", "numbers"))
+        assert all(code in text for code in ("invalid-cost", "unknown-request", "not-waiting"))
+
+
+def test_go_is_balanced() -> None:
+    text = skeleton(Language.GO)
+    assert [text.count(one) for one in "({["] == [text.count(one) for one in ")}]"]
+    used = {"bufio.", "json.", "fmt.", "big.", "os.", "strings."}
+    assert {name for name in used if name in text.partition(")\n")[2]} == used
+
+
+def test_the_command_writes_it(command: Running, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for language in Language:
+        told = command("adapter", "new", "--language", language)
+        assert told.status == 0
+        assert (tmp_path / NAMES[language]).read_text(encoding="utf-8") == skeleton(language)
+        assert COMMANDS[language].format(NAMES[language]) in told.err
+    assert command("adapter", "new", "--language", "go", "-o", "-").out == skeleton(Language.GO)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["new"], "Missing option '--language'"),
+        (["new", "--language", "cobol"], "'cobol' is not one of"),
+        (["old", "--language", "c"], "'old' is not"),
+        (["new", "--language", "c", "-o", "missing/adapter.c"], "missing/adapter.c: cannot be written: No such file"),
+        (["new", "--language", "c", "-o", "here.c"], "here.c: is there already: name another file with -o"),
+    ],
+)
+def test_what_it_does_not_do(
+    command: Running, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], reason: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "here.c").write_text("mine")
+    told = command("adapter", *arguments)
+    assert (told.status, told.out) == (2, "")
+    assert reason in told.err
+    assert (tmp_path / "here.c").read_text() == "mine"

@@ -1,0 +1,180 @@
+"""The kit is tried on schedulers with a known fault, and on ones that are right but written otherwise.
+
+The vectors alone must find each fault, without the help of random histories or, but for one, of lags.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from schedulers import faulty
+from schedulers.correct import CORRECT, FREE, ResetsLate, Tags
+from schedulers.linear_scan import LinearScan, Refusal
+from sfq_spec.competition import SFQ
+from sfq_spec.conformance.case import Case
+from sfq_spec.conformance.diagnose import Diagnosis
+from sfq_spec.conformance.histories import search
+from sfq_spec.conformance.protocol import Capabilities
+from sfq_spec.conformance.report import lines
+from sfq_spec.conformance.subjects import NoVerdict, PythonSubject
+from sfq_spec.conformance.validate import Report, bundled, validate
+from sfq_spec.mutants import BY_NAME, MUTANTS
+from sfq_spec.scheduler import MachineScheduler
+from sfq_spec.trace import Event
+
+LONGEST = 100
+"""Events of the longest vector that is played here; the few longer ones are about many users."""
+
+
+@functools.cache
+def cases() -> tuple[Case, ...]:
+    """The vectors, short ones first."""
+    return tuple(sorted((case for case in bundled().cases if len(case.events) <= LONGEST), key=lambda c: len(c.events)))
+
+
+def verdict(factory: Callable[[], Any], *, lag: bool = False, any_tie: bool = False, budget: int = 0) -> Report:
+    def made() -> Any:
+        scheduler = factory()
+        if not lag and hasattr(type(scheduler), "lag") and "__dict__" in dir(scheduler):
+            scheduler.lag = None
+        return scheduler
+
+    with PythonSubject("sample", made, any_tie=any_tie) as subject:
+        return validate(subject, cases(), budget=budget, seed=1)
+
+
+def named(report: Report) -> list[str]:
+    return [mutant.name for mutant in report.diagnosis.mutants]
+
+
+def test_there_are_enough_faults() -> None:
+    assert len(MUTANTS) + len(faulty.FAULTY) >= 30 + 12
+    assert len(set(faulty.FAULTY)) == len(faulty.FAULTY)
+
+
+@pytest.mark.parametrize("name", [name for name in BY_NAME if name != "charges-twice"])
+def test_a_mutant_does_not_conform_and_is_named(name: str) -> None:
+    report = verdict(lambda: MachineScheduler(BY_NAME[name].take))
+    assert not report.conforms
+    assert (named(report), report.diagnosis.but_refusals) == ([name], False)
+    assert any(f"In every run it behaves as {name}. {BY_NAME[name].mistake}" in line for line in lines(report))
+
+
+def test_charges_that_are_all_twice_are_seen_where_lags_are_told() -> None:
+    def twice() -> MachineScheduler:
+        return MachineScheduler(BY_NAME["charges-twice"].take)
+
+    assert verdict(twice).conforms
+    report = verdict(twice, lag=True)
+    assert (report.conforms, named(report)) == (False, ["charges-twice"])
+
+
+def test_lags_that_are_wrong_in_another_way_have_no_name() -> None:
+    class Shifted(LinearScan):
+        def lag(self) -> dict[str, Any]:
+            return {user: lag + 1 for user, lag in super().lag().items()}
+
+    report = verdict(Shifted, lag=True)
+    assert (report.conforms, report.diagnosis) == (False, Diagnosis())
+
+
+@pytest.mark.parametrize("factory", faulty.FAULTY)
+def test_a_fault_of_another_kind_does_not_conform(factory: Callable[[], Any]) -> None:
+    known = {
+        "RoundRobin": ["counts-requests"],
+        "LastInFirstOut": ["newest-first"],
+        "ChargesOnCompletion": ["charges-on-completion"],
+    }
+    report = verdict(factory, lag=factory is faulty.JoinsBeforeItRefuses)
+    assert not report.conforms
+    assert named(report) == known.get(factory.__name__, [])
+    assert report.shortest is not None
+    assert len(report.shortest.prefix) <= 60
+
+
+@pytest.mark.parametrize(
+    "factory", [faulty.JoinsBeforeItRefuses, faulty.ReentersCancelled, faulty.AcceptsDuplicates, faulty.ZeroWeight]
+)
+def test_a_fault_in_refusals_alone_is_told_as_one(factory: Callable[[], Any]) -> None:
+    report = verdict(factory, lag=factory is faulty.JoinsBeforeItRefuses)
+    assert report.diagnosis == Diagnosis(but_refusals=True)
+    assert "Apart from refusals, it behaves as it should: look at what it does with invalid events." in lines(report)
+
+
+def test_a_mutant_that_also_refuses_nothing_is_still_named() -> None:
+    class Lenient(faulty.LastInFirstOut):
+        def _check(self, number: Any, code: str) -> None:
+            if number != number or number in (float("inf"), 0) or number < 0:
+                raise Refusal("invalid-cost")
+
+    report = verdict(Lenient)
+    assert (named(report), report.diagnosis.but_refusals) == (["newest-first"], True)
+    assert any(line.startswith("Apart from refusals, it behaves as newest-first.") for line in lines(report))
+
+
+@pytest.mark.parametrize("factory", CORRECT)
+def test_a_correct_scheduler_conforms(factory: Callable[[], Any]) -> None:
+    report = verdict(factory, lag=factory is not ResetsLate, budget=20)
+    assert report.conforms, "\n".join(lines(report))
+    assert report.histories >= 20
+    assert report.diagnosis == Diagnosis()
+
+
+@pytest.mark.parametrize("factory", FREE)
+def test_a_tie_may_go_to_anybody_where_that_is_said(factory: Callable[[], Any]) -> None:
+    assert verdict(factory, lag=True, any_tie=True, budget=20).conforms
+    assert verdict(factory).conforms == (factory is LinearScan)
+
+
+@pytest.mark.parametrize("name", ["reset-on-return", "frozen-clock", "newest-first", "cancels-the-head"])
+def test_a_fault_is_named_whatever_the_rule_for_ties(name: str) -> None:
+    mutant, last = BY_NAME[name], BY_NAME["last-id-first"].rules
+    assert last is not None
+    free = replace(mutant, rules=replace(mutant.rules or SFQ, is_first=last.is_first))
+    report = verdict(lambda: MachineScheduler(free.take), any_tie=True)
+    assert (report.conforms, named(report)) == (False, [name])
+
+
+def test_a_random_history_finds_a_fault_and_is_made_short() -> None:
+    with PythonSubject("sample", faulty.TiesByInsertion) as subject:
+        report = validate(subject, cases()[:1], budget=30, seed=7)
+    assert report.shortest is not None
+    assert report.shortest.id == "random"
+    assert len(report.shortest.prefix) <= 4
+
+
+def test_a_seed_draws_the_same_histories_again() -> None:
+    def drawn(seed: int) -> list[list[Event]]:
+        found: list[list[Event]] = []
+        search(found.append, Capabilities(cancel=True, weights=True), budget=5, seed=seed)
+        return found
+
+    assert drawn(7) == drawn(7) != drawn(8)
+
+
+def test_one_that_fails_now_and_then_does_not_conform() -> None:
+    class Moody(LinearScan):
+        made = 0
+
+        def __init__(self) -> None:
+            super().__init__()
+            Moody.made += 1
+
+        def dispatch(self) -> str | None:
+            return None if Moody.made % 7 == 0 else super().dispatch()
+
+    with PythonSubject("sample", Moody) as subject:
+        report = validate(subject, cases()[:1], budget=50, seed=7)
+    assert not report.conforms
+    assert report.failed[-1].case.comment.endswith("the scheduler is not deterministic, or keeps state.")
+
+
+def test_nothing_but_skips_is_no_verdict() -> None:
+    needy = [case for case in cases() if "cancel" in case.requires]
+    with PythonSubject("sample", Tags) as subject, pytest.raises(NoVerdict, match=r"nothing was checked: needs cancel"):
+        validate(subject, needy)
