@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from dataclasses import dataclass
-from functools import partial
 from typing import TypeVar
 
 from sfq_proofs import catalogue
@@ -95,24 +94,34 @@ class Evidence:
 
 
 def gather(only: str | None = None, tell: Tell = lambda done: None) -> Evidence:
-    """Prove, search and kill; for one claim alone where `only` names it. Tells each step as it is done."""
-    verdicts = [_told(tell, prove(o), o.name) for o in catalogue.obligations() if only is None or only in o.claims]
-    findings = [
-        finding
-        for search in catalogue.searches()
-        if only is None or only in search.claims
-        for finding in _told(tell, search.run(), search.name)
-        if only is None or only in finding.claims
-    ]
-    kills = [kill for kill in kill_all(only, tell) if only is None or only in kill.claims]
-    return Evidence(tuple(verdicts), tuple(findings), tuple(kills))
+    """Prove, search and kill; for one claim alone where `only` names it. Tells each step as it is done.
 
-
-def kill_all(only: str | None = None, tell: Tell = lambda done: None) -> Iterator[Kill]:
-    """Every mutant, several at a time; in the order of the table of mutants."""
+    Searches and mutants go to processes of their own, while the obligations are put here.
+    """
     with ProcessPoolExecutor(max_workers=min(4, os.cpu_count() or 1)) as pool:
-        for killed in pool.map(partial(kill, only=only), [mutant.name for mutant in MUTANTS]):
-            yield _told(tell, killed, f"mutant {killed.mutant}")
+        killing = kill_all(pool, only)
+        searching = [
+            (search.name, pool.submit(_search, place))
+            for place, search in enumerate(catalogue.searches())
+            if only is None or only in search.claims
+        ]
+        verdicts = [_told(tell, prove(o), o.name) for o in catalogue.obligations() if only is None or only in o.claims]
+        findings = [finding for name, job in searching for finding in _told(tell, job.result(), name)]
+        kills = [_told(tell, job.result(), "a mutant") for job in killing]
+    return Evidence(
+        tuple(verdicts),
+        tuple(finding for finding in findings if only is None or only in finding.claims),
+        tuple(killed for killed in kills if only is None or only in killed.claims),
+    )
+
+
+def kill_all(pool: Executor, only: str | None = None) -> list[Future[Kill]]:
+    """Every mutant, in the order of the table of mutants."""
+    return [pool.submit(kill, mutant.name, only) for mutant in MUTANTS]
+
+
+def _search(place: int) -> list[Finding]:
+    return catalogue.searches()[place].run()
 
 
 def kill(name: str, only: str | None = None) -> Kill:

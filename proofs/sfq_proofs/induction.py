@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Literal
 
 import cvc5
@@ -69,7 +70,15 @@ def prove(obligation: Obligation, solvers: Sequence[str] = ("z3", "cvc5"), patie
         started = time.perf_counter()
         answers[name] = _z3(_solver(question, patience)) if name == "z3" else _cvc5(question, patience)
         milliseconds[name] = (time.perf_counter() - started) * 1_000
-    return Verdict(obligation.name, obligation.claims, meetable(obligation.hypotheses, patience), answers, milliseconds)
+    return Verdict(
+        obligation.name, obligation.claims, _meetable(obligation.hypotheses, patience), answers, milliseconds
+    )
+
+
+@lru_cache(maxsize=512)
+def _meetable(hypotheses: tuple[Any, ...], patience: int) -> bool:
+    """`meetable`, asked once of hypotheses that many obligations share."""
+    return meetable(hypotheses, patience)
 
 
 def meetable(hypotheses: Sequence[Any], patience: int = PATIENCE_MS) -> bool:
