@@ -17,7 +17,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 .DELETE_ON_ERROR:
 # The targets share .venv and the cores, so they take turns, also under `make -j`.
 .NOTPARALLEL:
-.PHONY: verify test test-deep lint bench format lock clean help
+.PHONY: verify test test-deep lint bench vectors format lock clean help
 
 verify: $(READY) ## Prove, then compare the machine and the scheduler on real requests (the main job)
 	$(BIN)/sfq-prove verify $(ARGS)
@@ -36,6 +36,10 @@ lint: $(READY) ## Check style, formatting and types
 bench: $(READY) ## Measure the scheduler and the audit against their goals, and against others
 	$(BIN)/python tests/benchmarks/run.py $(ARGS)
 	$(BIN)/python tests/benchmarks/audit.py
+
+vectors: $(READY) ## Make the vectors again, from the specification and its mutants
+	$(BIN)/python -c 'from pathlib import Path; from sfq_spec.conformance.generate import encoded; \
+	  Path("spec/sfq_spec/data/vectors.json").write_bytes(encoded())'
 
 format: $(READY) ## Rewrite the code in the project's style
 	$(BIN)/ruff check --fix .

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import z3
 
 from sfq_proofs import logic as term
 from sfq_proofs.induction import Obligation
-from sfq_proofs.model import ZERO, Model
+from sfq_proofs.logic import Term
+from sfq_proofs.model import ZERO, Model, State
 from sfq_spec import properties as claim
 
 
@@ -36,13 +38,13 @@ def _prompt(model: Model) -> Iterator[Obligation]:
     logic, s = model.logic, model.s
     p, prompt, served = term.user("p"), term.truth("prompt"), term.truths("served")
 
-    def standing(now: object, is_prompt: object, has_been: object) -> object:
+    def standing(now: State, is_prompt: Term, has_been: Any) -> Term:
         return z3.Implies(
             is_prompt,
             z3.And(
-                now.waiting[p],  # type: ignore[attr-defined]
-                now.meter[p] == now.v,  # type: ignore[attr-defined]
-                logic.for_all(lambda o: z3.Implies(has_been[o], now.meter[o] > now.v)),  # type: ignore[index, attr-defined]
+                now.waiting[p],
+                now.meter[p] == now.v,
+                logic.for_all(lambda o: z3.Implies(has_been[o], now.meter[o] > now.v)),
             ),
         )
 
