@@ -142,7 +142,7 @@ def _solver(assertions: Sequence[Any], patience: int) -> Any:
 
 
 def _z3(solver: Any) -> Answer:
-    return _answer(str(solver.check()))
+    return read_answer(str(solver.check()))
 
 
 def _cvc5(assertions: Sequence[Any], patience: int) -> Answer:
@@ -159,8 +159,9 @@ def _cvc5(assertions: Sequence[Any], patience: int) -> Answer:
     said = ""
     while not (command := parser.nextCommand()).isNull():
         said += command.invoke(other, parser.getSymbolManager())
-    return _answer(said.strip())
+    return read_answer(said.strip())
 
 
-def _answer(text: str) -> Answer:
+def read_answer(text: str) -> Answer:
+    """What a solver said; anything but a clear word is `unknown`."""
     return text if text in ("unsat", "sat") else "unknown"  # type: ignore[return-value]

@@ -16,7 +16,7 @@ import bitwuzla
 import cvc5
 import z3
 
-from sfq_proofs.induction import Answer
+from sfq_proofs.induction import Answer, read_answer
 
 
 @dataclass(frozen=True)
@@ -138,8 +138,7 @@ SOLVERS: Mapping[str, Callable[[str, int], str]] = {"bitwuzla": _bitwuzla, "z3":
 
 def ask(solver: str, question: str, patience: int) -> Answer:
     """What a solver says within so many milliseconds: `unsat` where there is no such number."""
-    said = SOLVERS[solver](question, patience)
-    return said if said in ("unsat", "sat") else "unknown"  # type: ignore[return-value]
+    return read_answer(SOLVERS[solver](question, patience))
 
 
 def versions() -> dict[str, str]:

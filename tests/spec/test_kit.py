@@ -6,7 +6,7 @@ The vectors alone must find each fault, without the help of random histories or,
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -21,11 +21,11 @@ from sfq_spec.conformance.diagnose import Diagnosis
 from sfq_spec.conformance.histories import search
 from sfq_spec.conformance.protocol import Capabilities
 from sfq_spec.conformance.report import lines
-from sfq_spec.conformance.subjects import NoVerdict, PythonSubject
+from sfq_spec.conformance.subjects import NoVerdict, PythonSubject, Skipped
 from sfq_spec.conformance.validate import Report, bundled, validate
 from sfq_spec.mutants import BY_NAME, MUTANTS
 from sfq_spec.scheduler import MachineScheduler
-from sfq_spec.trace import Event
+from sfq_spec.trace import Answer, Event
 
 LONGEST = 100
 """Events of the longest vector that is played here; the few longer ones are about many users."""
@@ -178,3 +178,18 @@ def test_nothing_but_skips_is_no_verdict() -> None:
     needy = [case for case in cases() if "cancel" in case.requires]
     with PythonSubject("sample", Tags) as subject, pytest.raises(NoVerdict, match=r"nothing was checked: needs cancel"):
         validate(subject, needy)
+
+
+class SkipsHistories(PythonSubject):
+    """Takes part in the vectors alone."""
+
+    def run(self, id: str, events: Sequence[Event]) -> list[Answer] | Skipped:
+        return Skipped("not today") if id.startswith("random") else super().run(id, events)
+
+
+def test_histories_that_are_skipped_are_not_counted_as_played() -> None:
+    case = next(case for case in bundled().cases if case.id == "article-table")
+    with SkipsHistories("skips", MachineScheduler) as subject:
+        assert validate(subject, [case], budget=5, seed=1).histories == 0
+    with PythonSubject("plays", MachineScheduler) as subject:
+        assert validate(subject, [case], budget=5, seed=1).histories > 0

@@ -189,6 +189,7 @@ def _random(subject: Subject, report: Report, budget: int, seed: int, show: Call
         except NoVerdict as broken:
             raise _Lost from broken
         if isinstance(answers, Skipped):
+            report.histories -= 1  # it was not played
             return
         if wrong := _judged(subject, events, answers):
             last.append((events, answers, wrong))
