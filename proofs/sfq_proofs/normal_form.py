@@ -17,7 +17,8 @@ from sfq_impl.heap import HeapScheduler
 from sfq_impl.quantities import simplest
 from sfq_proofs.faults import Make
 from sfq_spec.competition import Competition
-from sfq_spec.machine import Machine, Request
+from sfq_spec.machine import Machine
+from sfq_spec.requests import Request
 
 ORIGIN, COUNTED = 11, 5
 V = Fraction(ORIGIN + COUNTED)
@@ -93,7 +94,7 @@ def machine_at(names: Sequence[str], at: Room) -> Machine:
         {name: bool(seat.costs) for name, seat in met.items()},
         {name: seat.weight for name, seat in met.items()},
     )
-    return Machine(competition, queues, live)
+    return Machine(queues, live, competition)
 
 
 def inside(scheduler: HeapScheduler) -> Inside:

@@ -5,20 +5,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from sfq_spec.competition import SFQ, Competition, Rules, Step
 from sfq_spec.logic import Exact
-from sfq_spec.refusals import (
-    DuplicateRequest,
-    InvalidCost,
-    InvalidWeight,
-    NotWaiting,
-    Refused,
-    UnknownRequest,
-)
+from sfq_spec.refusals import InvalidCost, InvalidWeight, Refused
+from sfq_spec.requests import Book, Request, admit, end, in_flight, positive, reprice, send, waiting, withdraw
 from sfq_spec.trace import (
     Answer,
     Arrive,
@@ -36,32 +29,15 @@ ExactStep = Step[str, Fraction, bool]
 
 
 @dataclass(frozen=True)
-class Request:
-    """One inference call: whose it is, its id, and the cost that will be charged when it is dispatched."""
-
-    user: str
-    request: str
-    cost: Fraction
-
-
-@dataclass(frozen=True)
-class Machine:
+class Machine(Book[Request]):
     """A state of the scheduler."""
 
     competition: ExactCompetition = field(default_factory=lambda: Competition(Fraction(0), {}, {}, {}))
-    queues: Mapping[str, tuple[Request, ...]] = field(default_factory=dict)
-    """The waiting requests of each user, in order of arrival; users with none are left out."""
-    live: Mapping[str, Request] = field(default_factory=dict)
-    """Requests that wait or are in flight, by id. An id is free again once its request has ended."""
 
     @property
     def logic(self) -> Exact:
         """The exact reading over the users that the machine has met."""
         return Exact(self.competition.meter.keys())
-
-    def is_waiting(self, request: Request) -> bool:
-        """Whether the request is in its user's queue."""
-        return any(waiting is request for waiting in self.queues.get(request.user, ()))
 
     @property
     def lag(self) -> dict[str, Fraction]:
@@ -139,15 +115,10 @@ def meet(state: Machine, user: str) -> Machine:
 
 
 def _arrive(state: Machine, event: Arrive, rules: Rules) -> Taken:
-    cost = _positive(event.cost, InvalidCost)
-    if event.request in state.live:
-        raise DuplicateRequest(event.request)
-    request = Request(event.user, event.request, cost)
-    state = meet(state, event.user)
-    joined = rules.arrive(state.logic, rules, state.competition, event.user, cost)
-    queue = (*state.queues.get(event.user, ()), request)
-    live = {**state.live, event.request: request}
-    return Taken(_with_queue(state, joined, event.user, queue, live), Answer(), request, joined)
+    request = Request(event.user, event.request, positive(event.cost, InvalidCost))
+    state = meet(admit(state, request), event.user)
+    joined = rules.arrive(state.logic, rules, state.competition, event.user, request.cost)
+    return Taken(replace(state, competition=joined.after), Answer(), request, joined)
 
 
 def _dispatch(state: Machine, rules: Rules) -> Taken:
@@ -155,43 +126,37 @@ def _dispatch(state: Machine, rules: Rules) -> Taken:
     if found is None:
         return Taken(state, Answer(dispatched=None))
     user, sent = found
-    request, *rest = state.queues[user]
+    request = state.queues[user][0]
     answer = Answer(dispatched=request.request, user=user, cost=request.cost)
-    return Taken(_with_queue(state, sent, user, tuple(rest), state.live), answer, request, sent)
+    return Taken(replace(send(state, request), competition=sent.after), answer, request, sent)
 
 
 def _cancel(state: Machine, event: Cancel, rules: Rules) -> Taken:
-    request = _waiting(state, event.request)
-    user = request.user
-    queue = tuple(r for r in state.queues[user] if r is not request)
-    left = rules.cancel(state.logic, rules, state.competition, user, request.cost, not queue)
-    live = _without(state.live, event.request)
-    return Taken(_with_queue(state, left, user, queue, live), Answer(), request, left)
+    request = waiting(state, event.request)
+    drains = state.is_last(request)
+    left = rules.cancel(state.logic, rules, state.competition, request.user, request.cost, drains)
+    return Taken(replace(withdraw(state, request), competition=left.after), Answer(), request, left)
 
 
 def _complete(state: Machine, event: Complete, rules: Rules) -> Taken:
-    request = state.live.get(event.request)
-    if request is None or state.is_waiting(request):
+    request = in_flight(state, event.request)
+    if request is None:
         return Taken(state)
     ended = rules.complete(state.logic, rules, state.competition, request.user, request.cost)
-    after = replace(state, competition=ended.after, live=_without(state.live, event.request))
-    return Taken(after, Answer(), request, ended)
+    return Taken(replace(end(state, request), competition=ended.after), Answer(), request, ended)
 
 
 def _reweigh(state: Machine, event: SetWeight, rules: Rules) -> Taken:
-    weight = _positive(event.weight, InvalidWeight)
+    weight = positive(event.weight, InvalidWeight)
     state = meet(state, event.user)
     weighed = rules.reweigh(state.logic, rules, state.competition, event.user, weight)
     return Taken(replace(state, competition=weighed.after), transition=weighed)
 
 
 def _recost(state: Machine, event: Recost) -> Taken:
-    cost = _positive(event.cost, InvalidCost)
-    old = _waiting(state, event.request)
-    new = replace(old, cost=cost)
-    queue = tuple(new if r is old else r for r in state.queues[old.user])
-    after = replace(state, queues={**state.queues, old.user: queue}, live={**state.live, event.request: new})
-    return Taken(after, Answer(), old)
+    cost = positive(event.cost, InvalidCost)
+    old = waiting(state, event.request)
+    return Taken(reprice(state, old, replace(old, cost=cost)), Answer(), old)
 
 
 def _first(state: Machine, rules: Rules) -> tuple[str, ExactStep] | None:
@@ -206,37 +171,3 @@ def _first(state: Machine, rules: Rules) -> tuple[str, ExactStep] | None:
         if sent.enabled:
             return user, sent
     return None
-
-
-def _with_queue(
-    state: Machine,
-    taken: ExactStep,
-    user: str,
-    queue: tuple[Request, ...],
-    live: Mapping[str, Request],
-) -> Machine:
-    queues = {**state.queues, user: queue}
-    if not queue:
-        del queues[user]
-    return replace(state, competition=taken.after, queues=queues, live=live)
-
-
-def _without(live: Mapping[str, Request], ended: str) -> dict[str, Request]:
-    left = dict(live)
-    del left[ended]
-    return left
-
-
-def _waiting(state: Machine, request: str) -> Request:
-    found = state.live.get(request)
-    if found is None:
-        raise UnknownRequest(request)
-    if not state.is_waiting(found):
-        raise NotWaiting(request)
-    return found
-
-
-def _positive(number: Fraction | float, refusal: type[InvalidCost] | type[InvalidWeight]) -> Fraction:
-    if isinstance(number, float) or number <= 0:
-        raise refusal(number)
-    return number

@@ -19,7 +19,8 @@ from sfq_spec import numbers
 from sfq_spec.competition import Competition
 from sfq_spec.conformance.audit.records import Record, Unreadable, exact, missing
 from sfq_spec.conformance.judge import Judge, Wrong
-from sfq_spec.machine import Machine, Request
+from sfq_spec.machine import Machine
+from sfq_spec.requests import Request
 from sfq_spec.trace import Answer, Arrive, Cancel, Complete, Dispatch, Event, Recost, SetWeight, Upkeep
 
 LATEST = 100_000
@@ -120,7 +121,7 @@ class Order:
             for player in players
             if player.waiting
         }
-        return Machine(competition, queues, live)
+        return Machine(queues, live, competition)
 
     # Each of these carries out an event if its answer is plainly right, and says whether it is.
 
