@@ -12,7 +12,7 @@ from fractions import Fraction
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from sfq_spec.scheduler import Scheduler, lag, play
+from sfq_spec.scheduler import Scheduler, give, lag, play
 from sfq_spec.trace import Answer, Arrive, Cancel, Complete, Entry, Event, Recost
 
 
@@ -50,8 +50,10 @@ class Run:
     def play(self, entry: Entry) -> Entry:
         """The event with the scheduler's answer in place of any that it carried; other fields as they were.
 
-        Raises `Unsupported` or `Broken` as `scheduler.play` does.
+        Raises `Unsupported` or `Broken` as `scheduler.play` does, and whatever `SchedulerError` the scheduler has
+        for the other fields of the line.
         """
+        give(self.scheduler, entry.extra)
         answer = play(self.scheduler, entry.event)
         if answer.dispatched is not UNSET and answer.dispatched is not None:
             answer = self._dispatch(answer, answer.dispatched)

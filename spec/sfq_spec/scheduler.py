@@ -11,6 +11,7 @@ place, and preferred where both are there, because `weight` and `cost` may then 
     cost(request, cost)                [recost] a new estimate for a waiting request
     upkeep()                           a good moment to rebase or to forget
     lag()                              optional, or an attribute: S − v of each user that is remembered
+    given(fields)                      optional: what the line tells beside its event, such as time; called first
 
 `arrive` and `dispatch` are needed. `complete` and `upkeep` do nothing where they are missing; the others are
 capabilities, and `Unsupported` is raised where an event needs one that is missing.
@@ -155,6 +156,18 @@ def play(scheduler: Scheduler, event: Event) -> Answer:
         raise
     except (Exception, SystemExit) as error:
         return _refusal(METHODS[type(event)][-1], error)
+
+
+def give(scheduler: Scheduler, fields: Mapping[str, Any]) -> None:
+    """Hand over what a line tells beside its event, to a scheduler that asks for it. Raises a `SchedulerError`."""
+    given = getattr(scheduler, "given", None)
+    if callable(given):
+        try:
+            given(fields)
+        except SchedulerError:
+            raise
+        except (Exception, SystemExit) as error:
+            raise Broken(f"`given` raised {described(error)}") from error
 
 
 def lag(scheduler: Scheduler) -> dict[str, Fraction | float]:

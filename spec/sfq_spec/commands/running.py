@@ -13,8 +13,10 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from sfq_spec.commands.console import Failure, Source, progress, reading, say
+from sfq_spec.related import policies
+from sfq_spec.related.policies import BadPolicy
 from sfq_spec.running import Run
-from sfq_spec.scheduler import MachineScheduler, SchedulerError, load
+from sfq_spec.scheduler import Scheduler, SchedulerError, load
 from sfq_spec.table import Observed, Table, is_text, layout, observe
 from sfq_spec.trace import BadLine, Entry, encode, read
 
@@ -24,6 +26,9 @@ def run(
     python: Annotated[
         str | None,
         typer.Option(metavar="MODULE:FACTORY", show_default="the machine", help="A scheduler in Python."),
+    ] = None,
+    policy: Annotated[
+        str | None, typer.Option(metavar="NAME[:PARAMETER=VALUE,...]", help="Another method than SFQ, by its name.")
     ] = None,
     as_table: Annotated[bool, typer.Option("--table", help="A table like the article's, not the trace.")] = False,
     with_lag: Annotated[bool, typer.Option("--lag", help="Add S - v of each user to every answer.")] = False,
@@ -41,6 +46,9 @@ def run(
     complete(request, outcome), weight(user, weight), cost(request, cost), upkeep() and lag(). What it prints goes
     to standard error.
 
+    With --policy another method decides, each an exact model: the names are those of `sfq-spec compare --list`.
+    Methods that need more than costs read it from the line: time, input_tokens, output_tokens, produced, prefix.
+
     The table shows, for each dispatch, v (the start tag), the user selected, the charge and the meters after it.
     They are what the rules give for the dispatches that were made, for a scheduler in Python too. With more than
     12 users, or where the terminal is too narrow, there is only the meter of the user selected.
@@ -50,6 +58,7 @@ def run(
       sfq-spec run script.jsonl
       sfq-spec run script.jsonl --python my_scheduler:Scheduler > trace.jsonl
       sfq-spec import sample | sfq-spec run - --table
+      sfq-spec import sample | sfq-spec run - --policy drr:quantum=512 | sfq-spec audit -
 
     \b
     Exit status:
@@ -64,8 +73,8 @@ def run(
     ):
         source.watch(show)
         try:
-            going = Run(load(python)() if python else MachineScheduler(), with_lag=with_lag)
-        except SchedulerError as error:
+            going = Run(_scheduler(python, policy), with_lag=with_lag)
+        except (SchedulerError, BadPolicy) as error:
             raise Failure(str(error)) from None
         trace = _trace(source, going, failures)
         if as_table:
@@ -78,8 +87,15 @@ def run(
         raise failure
     say(
         f"{source.name}: {going.events:,} events, {going.dispatched:,} dispatches, {going.refused:,} refused, "
-        f"{going.waiting:,} still waiting, by {python or 'the machine'}"
+        f"{going.waiting:,} still waiting, by {python or policy or 'the machine'}"
     )
+
+
+def _scheduler(python: str | None, policy: str | None) -> Scheduler:
+    """The scheduler that was asked for. Raises `Failure`, `SchedulerError` or `BadPolicy`."""
+    if python and policy:
+        raise Failure("name one scheduler: --python module:factory or --policy NAME")
+    return load(python)() if python else policies.policy(policy or policies.SFQ)()
 
 
 def _trace(source: Source, going: Run, failures: list[Failure]) -> Iterator[Entry]:
