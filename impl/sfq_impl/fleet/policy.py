@@ -1,0 +1,152 @@
+"""Who is next: the interface that the dispatcher asks, and the policies that need nothing but arrivals and costs.
+
+A policy knows no server, no clock and no limit (article §5.2). Policies that pick among queues, with hooks along a
+request's way, are in `sfq_impl.policy`.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from typing import Protocol
+
+from sfq_impl.fleet.request import Outcome, Request
+from sfq_impl.heap import HeapScheduler
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What a request has really taken, as its server told."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+
+class Policy(Protocol):
+    """The order of dispatch."""
+
+    def arrive(self, request: Request) -> None:
+        """A request waits from now on."""
+
+    def next(self) -> Request | None:
+        """The request to dispatch now; None where nobody waits. Asking changes no later answer."""
+
+    def dispatch(self, request: Request) -> None:
+        """The request that `next` has named is on its way."""
+
+    def cancel(self, request: Request) -> None:
+        """A request that waited does not any more, and was not dispatched."""
+
+    def complete(self, request: Request, outcome: Outcome, usage: Usage | None) -> None:
+        """A dispatched request has ended; what it used is None where nobody could tell."""
+
+    def set_weight(self, user: str, weight: float) -> None:
+        """The share of a user from now on. Raises `InvalidWeight`; does nothing where the policy has no shares."""
+
+
+class Sfq:
+    """Start-time Fair Queueing, by the scheduler that is proved (`sfq_impl.heap`)."""
+
+    def __init__(self) -> None:
+        self.scheduler = HeapScheduler()
+        self._waiting: dict[str, Request] = {}
+
+    def arrive(self, request: Request) -> None:
+        """The user joins if it had nothing waiting."""
+        self.scheduler.arrive(request.user, request.id, request.cost)
+        self._waiting[request.id] = request
+
+    def next(self) -> Request | None:
+        """The first request of the user of least (meter, id)."""
+        first = self.scheduler.next_request
+        return None if first is None else self._waiting[first.request]
+
+    def dispatch(self, request: Request) -> None:
+        """It is charged, once and for good."""
+        sent = self.scheduler.dispatch()
+        assert sent is not None
+        assert sent.request == request.id, f"{sent.request} is next, not {request.id}"
+        del self._waiting[request.id]
+
+    def cancel(self, request: Request) -> None:
+        """It is not charged."""
+        self.scheduler.cancel(request.id)
+        del self._waiting[request.id]
+
+    def complete(self, request: Request, outcome: Outcome, usage: Usage | None) -> None:
+        """No meter moves, whatever came of it (article §5.1)."""
+        self.scheduler.complete(request.id, outcome)
+
+    def set_weight(self, user: str, weight: float) -> None:
+        """Charges are divided by it from now on."""
+        self.scheduler.set_weight(user, weight)
+
+
+class Fifo:
+    """First come, first served, whoever it is: what a proxy without a policy does."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[str, Request] = {}
+
+    def arrive(self, request: Request) -> None:
+        """To the end of the one queue."""
+        self._waiting[request.id] = request
+
+    def next(self) -> Request | None:
+        """The oldest of all."""
+        return next(iter(self._waiting.values()), None)
+
+    def dispatch(self, request: Request) -> None:
+        """It leaves the queue."""
+        del self._waiting[request.id]
+
+    def cancel(self, request: Request) -> None:
+        """It leaves the queue."""
+        del self._waiting[request.id]
+
+    def complete(self, request: Request, outcome: Outcome, usage: Usage | None) -> None:
+        """Nothing is remembered."""
+
+    def set_weight(self, user: str, weight: float) -> None:
+        """There are no shares."""
+
+
+class RoundRobin:
+    """One request of each user in turn, whatever it costs."""
+
+    def __init__(self) -> None:
+        self._ring: deque[str] = deque()
+        self._queues: dict[str, dict[str, Request]] = {}
+
+    def arrive(self, request: Request) -> None:
+        """A user that had nothing waiting goes to the end of the ring."""
+        if request.user not in self._queues:
+            self._queues[request.user] = {}
+            self._ring.append(request.user)
+        self._queues[request.user][request.id] = request
+
+    def next(self) -> Request | None:
+        """The oldest request of the user whose turn it is."""
+        return next(iter(self._queues[self._ring[0]].values())) if self._ring else None
+
+    def dispatch(self, request: Request) -> None:
+        """The turn goes on."""
+        self._ring.rotate(-1)
+        self._leave(request)
+
+    def cancel(self, request: Request) -> None:
+        """A user with nothing left loses its place."""
+        self._leave(request)
+
+    def complete(self, request: Request, outcome: Outcome, usage: Usage | None) -> None:
+        """Nothing is remembered."""
+
+    def set_weight(self, user: str, weight: float) -> None:
+        """There are no shares."""
+
+    def _leave(self, request: Request) -> None:
+        queue = self._queues[request.user]
+        del queue[request.id]
+        if not queue:
+            del self._queues[request.user]
+            self._ring.remove(request.user)

@@ -1,0 +1,28 @@
+"""Whoever wants to know what the dispatcher does: traces, metrics, logs, a shadow. None of them can change it."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from sfq_impl.fleet.placement import Server
+from sfq_impl.fleet.policy import Usage
+from sfq_impl.fleet.request import Outcome, Request, TurnedAway
+
+
+class Observer(Protocol):
+    """Called at once, in the order in which things happen. Must return soon and raise nothing."""
+
+    def arrived(self, request: Request) -> None:
+        """A request waits."""
+
+    def refused(self, request: Request, reason: TurnedAway) -> None:
+        """A request was turned away at the door: it never waited."""
+
+    def dispatched(self, request: Request, server: Server) -> None:
+        """A request has been charged, and is on a server."""
+
+    def withdrawn(self, request: Request) -> None:
+        """A request waited and does not any more; `ended` tells why."""
+
+    def ended(self, request: Request, outcome: Outcome, usage: Usage | None) -> None:
+        """A dispatched request has ended."""
