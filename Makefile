@@ -7,6 +7,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 LOCK := requirements-dev.lock
+ORACLE := build/oracle
+ORACLE_LOCK := requirements-oracle.lock
 PIP_TOOLS := 7.6.2
 
 # Ask pip no questions; leave its own upgrades for another day.
@@ -17,7 +19,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 .DELETE_ON_ERROR:
 # The targets share .venv and the cores, so they take turns, also under `make -j`.
 .NOTPARALLEL:
-.PHONY: verify test test-deep lint bench vectors format lock clean help
+.PHONY: verify test test-deep oracle lint bench third-party vectors schemas format lock clean help
 
 verify: $(READY) ## Prove, then compare the machine and the scheduler on real requests (the main job)
 	$(BIN)/sfq-prove verify $(ARGS)
@@ -28,18 +30,31 @@ test: $(READY) ## Run the fast tests; choose some with ARGS="-k heap"
 test-deep: $(READY) ## Run every test with many more examples from a fresh seed, which is printed
 	SFQ_PROFILE=deep $(BIN)/pytest -n auto --maxprocesses 4 $(ARGS)
 
+oracle: $(ORACLE)/.ready ## Compare three of the related methods with a simulator that others wrote
+	SFQ_ORACLE=required $(BIN)/pytest -n auto --maxprocesses 4 tests/oracle $(ARGS)
+
 lint: $(READY) ## Check style, formatting and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-bench: $(READY) ## Measure the scheduler and the audit against their goals, and against others
+bench: $(READY) ## Measure the scheduler, the audit and the kit against their goals, and against others
 	$(BIN)/python tests/benchmarks/run.py $(ARGS)
 	$(BIN)/python tests/benchmarks/audit.py
+	$(BIN)/python tests/benchmarks/validate.py
+
+third-party: $(READY) ## Try the kit on schedulers that others have published (needs Python 3.12 or newer besides)
+	$(BIN)/python tests/third_party/environment.py
+	$(BIN)/python tests/third_party/findings.py
+	SFQ_THIRD_PARTY=required $(BIN)/pytest tests/third_party $(ARGS)
 
 vectors: $(READY) ## Make the vectors again, from the specification and its mutants
 	$(BIN)/python -c 'from pathlib import Path; from sfq_spec.conformance.generate import encoded; \
 	  Path("spec/sfq_spec/data/vectors.json").write_bytes(encoded())'
+
+schemas: $(READY) ## Make the JSON Schemas again, from the structs that read the formats
+	$(BIN)/python -c 'from pathlib import Path; from sfq_spec.schemas import encoded; \
+	  [Path("spec/sfq_spec/data/schemas", name).write_bytes(data) for name, data in encoded().items()]'
 
 format: $(READY) ## Rewrite the code in the project's style
 	$(BIN)/ruff check --fix .
@@ -66,6 +81,13 @@ clean: ## Remove .venv and everything else that the targets made
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
+
+# A folder of its own, for the version is not the one that is measured in `make bench`; its metadata asks for a newer
+# Python than its code does.
+$(ORACLE)/.ready: $(ORACLE_LOCK) $(READY)
+	@rm -rf $(ORACLE)
+	@$(BIN)/pip install -qq --no-deps --ignore-requires-python --require-hashes --target $(ORACLE) -r $(ORACLE_LOCK)
+	@touch $@
 
 $(READY): pyproject.toml $(LOCK)
 	@command -v '$(PYTHON)' >/dev/null || { \

@@ -150,7 +150,7 @@ def test_what_a_text_tells_to_make_and_to_read_is_there(name: str) -> None:
 def test_the_makefile_has_what_every_reader_expects() -> None:
     expected = {"verify", "test", "test-deep", "lint", "bench", "format", "lock", "clean", "help"}
     assert targets(read("Makefile")) >= expected
-    assert re.findall(r"^section (\S+)$", read(".ci/run"), re.MULTILINE) == ["lint", "test", "verify"]
+    assert re.findall(r"^section (\S+)$", read(".ci/run"), re.MULTILINE) == ["lint", "test", "oracle", "verify"]
 
 
 def test_a_missing_target_or_file_is_found(tmp_path: Path) -> None:
@@ -171,6 +171,12 @@ def test_the_licence_is_apache_2() -> None:
 
 def test_the_lock_holds_every_requirement_and_names_no_place() -> None:
     assert lock_faults(read(LOCK), wanted()) == []
+
+
+def test_the_lock_of_the_simulator_names_one_version_and_no_place() -> None:
+    lock = read("requirements-oracle.lock")
+    assert lock_faults(lock, ["ns.py==0.5.0"]) == []
+    assert set(pins(lock)) == {"ns-py"}
 
 
 def test_what_is_compiled_is_locked_for_more_than_this_machine() -> None:

@@ -35,8 +35,14 @@ OUTSIDE = {
     "proofs": {"msgspec", "typer", "rich", "z3", "cvc5", "bitwuzla", "crosshair", "hypothesis"},
 }
 """Packages from outside that any module of the room may import, unless it is pure."""
-OPTIONAL = {"conformance": {"hypothesis", "zstandard", "compression"}}
+OPTIONAL = {
+    "conformance": {"hypothesis", "zstandard", "compression"},
+    "pytest_plugin": {"pytest"},
+    "testing": {"pytest"},
+}
 """Parts of the specification that use a package where it is there, and say so where it is not."""
+OPTIONAL_IMPL = {"tokens": {"tokenizers"}}
+"""The same of the scheduler's room."""
 
 NAMES_A_MODULE = re.compile(r"sfq_(spec|impl|proofs)(\.\w+)*(:\w+)?")
 LOADS_BY_NAME = re.compile(r"importlib(?!\.(resources|metadata)\b)|(pkgutil|runpy|imp|zipimport)\b")
@@ -137,7 +143,7 @@ def fault(module: Module, found: Found, vocabulary: frozenset[str]) -> str | Non
     if room == "spec" and module.first in PURE | RULES:
         return f"sfq_spec.{module.inside} needs only the standard library, not {package}"
     terminal = room == "spec" and module.first in TERMINAL and package in ("typer", "rich")
-    optional = room == "spec" and package in OPTIONAL.get(module.first, ())
+    optional = package in {"spec": OPTIONAL, "impl": OPTIONAL_IMPL}.get(room, {}).get(module.first, ())
     return None if terminal or optional or package in OUTSIDE[room] else f"{room} does not import {package}"
 
 
@@ -260,6 +266,7 @@ WRONG = {
         "sfq_spec.tags is pure, and imports sfq_spec.trace",
     ),
     "the core talks to a person": ("spec/sfq_spec/table.py", "import rich.table", "spec does not import rich"),
+    "impl takes what only a part of it may": ("impl/sfq_impl/cost.py", "import tokenizers", "not import tokenizers"),
     "the scheduler with a dependency": ("impl/sfq_impl/heap.py", "import sortedcontainers", "sortedcontainers"),
     "the vocabulary leads to a rule": (
         "spec/sfq_spec/trace.py",
@@ -282,6 +289,7 @@ RIGHT = {
     "spec/sfq_spec/tags.py": "from sfq_spec.logic import N\nfrom fractions import Fraction",
     "spec/sfq_spec/trace.py": "import msgspec\nfrom sfq_spec import numbers\n__all__ = ['Arrive']",
     "impl/sfq_impl/heap.py": "from heapq import heapreplace\nfrom sfq_spec.trace import Arrive",
+    "impl/sfq_impl/tokens.py": "from tokenizers import Tokenizer",
     "impl/sfq_impl/fleet/gate.py": "from sfq_spec import trace\nfrom sfq_impl.heap import HeapScheduler",
     "proofs/sfq_proofs/band.py": "import z3\nfrom sfq_spec.competition import SFQ\nimport sfq_impl.heap",
     "proofs/sfq_proofs/shapes.py": "import importlib\nimportlib.import_module('sfq_impl.heap')",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from fractions import Fraction
 from typing import Any
 
 from sfq_proofs.witness import in_short
@@ -12,8 +11,9 @@ from sfq_spec import competition, variants
 from sfq_spec import placement as placing
 from sfq_spec.competition import SFQ, Rules, Step
 from sfq_spec.machine import Machine, take
-from sfq_spec.related.stride import Joins, StrideScheduler
-from sfq_spec.trace import Arrive, Dispatch, Event, SetWeight
+from sfq_spec.related.method import MethodScheduler
+from sfq_spec.related.stride import Joins, StrideScheduling
+from sfq_spec.trace import Arrive, Dispatch, Event
 
 Offer = frozenset[str]
 """A dispatch at which only the next requests of these users can be placed."""
@@ -50,16 +50,11 @@ def sent(run: Run, rules: Rules = SFQ, how: placing.Dispatch = placing.stall) ->
 
 def allocated(run: Run, joins: Joins = "at the global pass") -> Sent:
     """What stride scheduling sends."""
-    scheduler, tickets, out = StrideScheduler(joins), dict[str, Fraction](), list[str | None]()
+    scheduler, out = MethodScheduler(StrideScheduling(joins=joins)), list[str | None]()
     for event in run:
-        match event:
-            case SetWeight(user, weight):
-                tickets[user] = Fraction(weight)
-            case Arrive(user, request):
-                scheduler = scheduler.arrive(user, request, tickets.get(user, Fraction(1)))
-            case Dispatch():
-                scheduler, allotted = scheduler.dispatch()
-                out.append(allotted)
+        answer = scheduler.step(event)
+        if isinstance(event, Dispatch):
+            out.append(answer.dispatched or None)
     return tuple(out)
 
 

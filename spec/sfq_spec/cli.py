@@ -10,9 +10,11 @@ import typer
 from sfq_spec.commands.adapting import adapter
 from sfq_spec.commands.auditing import audit
 from sfq_spec.commands.claims import claims
+from sfq_spec.commands.comparing import compare_
 from sfq_spec.commands.console import Commands
 from sfq_spec.commands.importing import import_, sample_
 from sfq_spec.commands.running import run
+from sfq_spec.commands.schemas import schema
 from sfq_spec.commands.validating import validate_, vectors
 
 app = typer.Typer(
@@ -26,11 +28,13 @@ app = typer.Typer(
 app.command("import")(import_)
 app.command("run")(run)
 app.command("audit")(audit)
+app.command("compare")(compare_)
 app.command("claims")(claims)
 app.command("sample")(sample_)
 app.command("validate")(validate_)
 app.command("adapter")(adapter)
 app.command("vectors")(vectors)
+app.command("schema")(schema)
 
 
 def _print_version(wanted: bool) -> None:

@@ -10,12 +10,15 @@ import math
 import re
 from decimal import Decimal
 from fractions import Fraction
+from functools import lru_cache
 
 LONGEST = 1_000
 """Digits of the longest number that is read: a file cannot make the reader build a number without bound."""
 
+_SMALL = 1 << 53
+
 _FINITE = re.compile(r"[+-]?(\d+/\d+|(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,4})?)", re.ASCII)
-_NOT_FINITE = re.compile(r"[+-]?(nan|inf|infinity)", re.IGNORECASE)
+_NOT_FINITE = re.compile(r"[+-]?(nan|inf|infinity)", re.ASCII | re.IGNORECASE)
 
 
 class NotANumber(ValueError):
@@ -30,6 +33,8 @@ def read(value: object) -> Fraction | float:
     """
     if isinstance(value, bool):
         raise NotANumber(f"{value} is a truth value, not a number")
+    if type(value) is int and -_SMALL < value < _SMALL:
+        return _whole(value)
     if isinstance(value, int | Fraction):
         return _bounded(value)
     if isinstance(value, float):
@@ -39,6 +44,17 @@ def read(value: object) -> Fraction | float:
     if isinstance(value, str):
         return _read_text(value)
     raise NotANumber(f"{'null' if value is None else _shown(value)} is not a number")
+
+
+def decimal(text: str) -> Decimal:
+    """A JSON float as the decimal that it is written as: the `float_hook` of every reader.
+
+    Raises `NotANumber` where its exponent is beyond what a decimal can hold.
+    """
+    try:
+        return Decimal(text)
+    except ArithmeticError:
+        raise NotANumber(f"{_shown(text)} has an exponent that is too large to read") from None
 
 
 def write(number: Fraction | float) -> int | str:
@@ -70,6 +86,12 @@ def _denominator_is_zero(text: str) -> bool:
 def _bounded(number: int | Fraction) -> Fraction:
     if max(abs(number.numerator), number.denominator).bit_length() > LONGEST * 4:
         raise NotANumber(f"a number of more than {LONGEST} digits is not read")
+    return number if type(number) is Fraction else Fraction(number)
+
+
+@lru_cache(maxsize=1 << 12)
+def _whole(number: int) -> Fraction:
+    """The same object for the same small number, which is made, read and compared again and again."""
     return Fraction(number)
 
 

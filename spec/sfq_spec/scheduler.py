@@ -209,6 +209,11 @@ def load(name: str) -> Callable[[], Scheduler]:
     return lambda: _make(name, factory)
 
 
+def search_path() -> list[str]:
+    """Where `load` looks for modules besides the current directory, for a process that shall find the same ones."""
+    return list(sys.path)
+
+
 def described(error: BaseException) -> str:
     """An exception in one line: its kind, its first line, and the innermost place that raised it."""
     try:

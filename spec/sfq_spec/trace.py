@@ -9,12 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol
 
 import msgspec
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Meta, UnsetType
 
 from sfq_spec import numbers
 from sfq_spec.refusals import (
@@ -62,7 +61,8 @@ if TYPE_CHECKING:
     Number = Fraction | float
     """Exact; a float only for NaN and the infinities, which are there to be refused."""
 else:
-    Number = Any  # what the document holds; `_exact` makes it a number
+    # What the document holds; `_exact` makes it a number. The form is told in the schemas.
+    Number = Annotated[Any, Meta(extra_json_schema={"$ref": "#/$defs/Number"})]
 
 Outcome = Literal["completed", "failed", "cancelled"]
 
@@ -79,8 +79,11 @@ class Arrive(msgspec.Struct, frozen=True, tag_field="event", tag="arrive"):
     """A request of a user joins the end of the user's queue."""
 
     user: str
+    """Whose request it is."""
     request: str
+    """The id of the request, which no other request that waits or is in flight has."""
     cost: Number
+    """What it is charged when it is dispatched; refused unless above zero and finite."""
 
     def __post_init__(self) -> None:
         _exact(self, "cost")
@@ -94,20 +97,25 @@ class Cancel(msgspec.Struct, frozen=True, tag_field="event", tag="cancel"):
     """A waiting request is withdrawn."""
 
     request: str
+    """The id of the request."""
 
 
 class Complete(msgspec.Struct, frozen=True, tag_field="event", tag="complete"):
     """A dispatched request has ended, one way or another."""
 
     request: str
+    """The id of the request, which is free again."""
     outcome: Outcome = "completed"
+    """How it has ended; it makes no difference to anybody's meter."""
 
 
 class SetWeight(msgspec.Struct, frozen=True, tag_field="event", tag="weight"):
     """A user's share changes, from the next charge on."""
 
     user: str
+    """Whose weight it is; it stays while the user is idle."""
     weight: Number
+    """Costs are divided by it; refused unless above zero and finite."""
 
     def __post_init__(self) -> None:
         _exact(self, "weight")
@@ -117,7 +125,9 @@ class Recost(msgspec.Struct, frozen=True, tag_field="event", tag="cost"):
     """A waiting request gets a new estimate."""
 
     request: str
+    """The id of the request."""
     cost: Number
+    """What it is charged when it is dispatched; refused unless above zero and finite."""
 
     def __post_init__(self) -> None:
         _exact(self, "cost")
@@ -174,9 +184,9 @@ class BadLine(ValueError):
         self.line, self.field, self.reason = line, field, reason
 
 
-_events: msgspec.json.Decoder[Event] = msgspec.json.Decoder(Event, float_hook=Decimal)
+_events: msgspec.json.Decoder[Event] = msgspec.json.Decoder(Event, float_hook=numbers.decimal)
 _fields: msgspec.json.Decoder[dict[str, msgspec.Raw]] = msgspec.json.Decoder(dict[str, msgspec.Raw])
-_answers: msgspec.json.Decoder[Answer] = msgspec.json.Decoder(Answer, float_hook=Decimal)
+_answers: msgspec.json.Decoder[Answer] = msgspec.json.Decoder(Answer, float_hook=numbers.decimal)
 _ANSWER = ("dispatched", "refused", "lag")
 _ANSWER_TO_DISPATCH = (*_ANSWER, "user", "cost")
 

@@ -9,13 +9,13 @@ import random
 import struct
 from collections.abc import Callable
 from fractions import Fraction
-from heapq import heapify, heappop, heappush
 from typing import Any
 
+from schedulers import faulty_heaps
 from schedulers.linear_scan import LinearScan, Refusal
-from schedulers.plain import Heap, LeastFirst
+from schedulers.plain import LeastFirst
 
-# Heaps with a fault
+# Queues with a fault
 
 
 class CancelledStays(LinearScan):
@@ -31,57 +31,6 @@ class CancelledStays(LinearScan):
         sent = super().dispatch()
         self.in_flight &= self.owners.keys()
         return sent
-
-
-class StaleKey(Heap):
-    """The key in the heap is the meter before the charge."""
-
-    def enter(self, user: str) -> None:
-        heappush(self.heap, (self.v, user))
-
-
-class ActivatedTwice(Heap):
-    """Every arrival enters the user, also where it waits already; one entry is taken out."""
-
-    def arrive(self, user: str, request: str, cost: Any) -> None:
-        LinearScan.arrive(self, user, request, cost)
-        self.enter(user)
-
-    def selected(self) -> str | None:
-        while self.heap and not self.queues[self.heap[0][1]]:
-            heappop(self.heap)
-        return super().selected()
-
-    def leave(self, user: str) -> None:
-        entries = [entry for entry in self.heap if entry[1] == user]
-        if entries:
-            self.heap.remove(entries[0])
-            heapify(self.heap)
-
-
-class WrongUserRemoved(Heap):
-    """Where a user leaves by a cancel, the last entry of the heap is taken out instead of its own."""
-
-    def cancel(self, request: str) -> None:
-        user = self.owners.get(request, "")
-        LinearScan.cancel(self, request)
-        if not self.queues[user]:
-            self.heap.pop()
-
-    def selected(self) -> str | None:
-        waiting = [user for _, user in sorted(self.heap) if self.queues[user]]
-        return waiting[0] if waiting else None
-
-
-class HoleNotSifted(Heap):
-    """The last entry takes the place of the one removed, and is not moved up or down."""
-
-    def leave(self, user: str) -> None:
-        at = next((place for place, entry in enumerate(self.heap) if entry[1] == user), None)
-        if at is not None:
-            last = self.heap.pop()
-            if at < len(self.heap):
-                self.heap[at] = last
 
 
 # Numbers with a fault
@@ -254,6 +203,56 @@ class ChargesOnCompletion(LeastFirst):
         super().complete(request, outcome)
 
 
+class ClockOnCompletion(LinearScan):
+    """The charge is made at dispatch, and v follows at the next completion."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.started: Any = 0
+
+    def dispatch(self) -> str | None:
+        before = self.v
+        sent = super().dispatch()
+        if sent is not None and any(self.queues.values()):
+            self.started, self.v = self.v, before
+        return sent
+
+    def complete(self, request: str, outcome: str) -> None:
+        self.v = max(self.v, self.started)
+        super().complete(request, outcome)
+
+
+class ChargesAnEmptyDispatch(LeastFirst):
+    """Where nobody waits, the user of the latest request is charged again."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.latest = ""
+
+    def dispatch(self) -> str | None:
+        sent = super().dispatch()
+        if sent is not None:
+            self.latest = self.owners[sent]
+        elif self.latest:
+            self.meters[self.latest] += 1
+        return sent
+
+
+class ReleasesTwice(LinearScan):
+    """A second cancel of the same request releases the head of its user's queue."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.left: dict[str, str] = {}
+
+    def cancel(self, request: str) -> None:
+        if request in self.owners:
+            self.left[request] = self.owners[request]
+        elif self.queues.get(self.left.get(request, "")):
+            super().cancel(self.queues[self.left[request]][0])
+        super().cancel(request)
+
+
 class RefundsFailures(LinearScan):
     """A request that failed is not paid for."""
 
@@ -283,6 +282,25 @@ class JoinsBeforeItRefuses(LinearScan):
         super().arrive(user, request, cost)
         if len(self.queues[user]) == 1:
             self.meters[user] -= 1
+
+
+class ChargesRefusals(LinearScan):
+    """A request that is refused for its id is paid for all the same, where its user is known."""
+
+    def arrive(self, user: str, request: str, cost: Any) -> None:
+        try:
+            super().arrive(user, request, cost)
+        except Refusal as refusal:
+            if refusal.code == "duplicate-request" and user in self.meters:
+                self.meters[user] += cost
+            raise
+
+
+class FloorsCosts(LinearScan):
+    """A cost below one is taken for one."""
+
+    def arrive(self, user: str, request: str, cost: Any) -> None:
+        super().arrive(user, request, 1 if cost < 1 else cost)
 
 
 class ReentersCancelled(LinearScan):
@@ -331,10 +349,11 @@ class ForgetsWeights(LinearScan):
 
 FAULTY: tuple[Callable[[], Any], ...] = (
     CancelledStays,
-    StaleKey,
-    ActivatedTwice,
-    WrongUserRemoved,
-    HoleNotSifted,
+    faulty_heaps.StaleKey,
+    faulty_heaps.ActivatedTwice,
+    faulty_heaps.StalePlace,
+    faulty_heaps.WrongUserRemoved,
+    faulty_heaps.HoleNotSifted,
     Float32,
     WrapsOnRebase,
     ClampsOnRebase,
@@ -351,7 +370,12 @@ FAULTY: tuple[Callable[[], Any], ...] = (
     FrozenPriority,
     ChargesOnArrival,
     ChargesOnCompletion,
+    ClockOnCompletion,
+    ChargesAnEmptyDispatch,
+    ReleasesTwice,
     RefundsFailures,
+    ChargesRefusals,
+    FloorsCosts,
     JoinsBeforeItRefuses,
     ReentersCancelled,
     AcceptsDuplicates,

@@ -14,7 +14,7 @@ import pytest
 
 from sfq_spec.commands.adapting import COMMANDS, NAMES, Language, skeleton
 from sfq_spec.conformance.protocol import Capabilities
-from sfq_spec.conformance.subjects import ProcessSubject, Skipped
+from sfq_spec.conformance.subjects import Errored, ProcessSubject, Skipped
 from sfq_spec.conformance.validate import bundled, smoke
 from sfq_spec.trace import Arrive, Dispatch, Event
 
@@ -39,10 +39,10 @@ def tool(name: str) -> str:
     return found
 
 
-def ready(language: Language, folder: Path) -> list[str]:
-    """The command of the adapter of a language, compiled if need be."""
+def ready(language: Language, folder: Path, text: str = "") -> list[str]:
+    """The command of the adapter of a language, or of another text, compiled if need be."""
     source, program = folder / NAMES[language], folder / "adapter"
-    source.write_text(skeleton(language), encoding="utf-8")
+    source.write_text(text or skeleton(language), encoding="utf-8")
     match language:
         case Language.PYTHON:
             return [sys.executable, str(source)]
@@ -86,6 +86,27 @@ def test_the_adapter_speaks_the_protocol_and_sends_in_order(language: Language, 
             assert not isinstance(answers, Skipped)
             told = [answer.dispatched for event, answer in zip(events, answers, strict=True) if event == Dispatch()]
             assert told == in_order(events)
+
+
+FAILING = {
+    Language.PYTHON: ("return self.waiting.popleft() if self.waiting else None", 'raise KeyError("lost")'),
+    Language.JAVASCRIPT: ("return this.waiting.length > 0 ? this.waiting.shift() : null;", 'throw new Error("lost");'),
+    Language.GO: ("if len(s.waiting) == 0 {\n\t\treturn nil", 'if len(s.waiting) > 0 {\n\t\tpanic("lost")'),
+    Language.RUST: ("self.waiting.pop_front()", 'panic!("lost")'),
+}
+"""The dispatch of each skeleton whose language has errors, and one that fails."""
+
+
+@pytest.mark.parametrize("language", FAILING)
+def test_the_adapter_tells_an_error_and_goes_on(language: Language, tmp_path: Path) -> None:
+    right, failing = FAILING[language]
+    command = ready(language, tmp_path, skeleton(language).replace(right, failing))
+    with ProcessSubject(command) as subject:
+        for _ in range(2):
+            with pytest.raises(Errored) as raised:
+                subject.run("sample", [Arrive("A", "A1", 1), Dispatch()])
+            assert "lost" in raised.value.sentence
+        assert len(subject.run("sample", [Arrive("A", "A1", 1)])) == 1  # type: ignore[arg-type]
 
 
 def test_the_adapter_in_c_reads_whatever_it_is_given(tmp_path: Path) -> None:

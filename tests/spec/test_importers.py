@@ -86,7 +86,10 @@ class TestFormats:
     def test_mooncake_without_a_common_prompt(self) -> None:
         row = '{{"timestamp": 27482, "input_length": 6955, "output_length": 52, "hash_ids": [{}, 9], "more": 1}}\n'
         assert imported("mooncake", row.format(4) + "\n" + row.format(5)) == Imported(
-            [Arrival(27_482_000, "p4", 6955, 52), Arrival(27_482_000, "p5", 6955, 52)]
+            [
+                Arrival(27_482_000, "p4", 6955, 52, prefix=(4, 9)),
+                Arrival(27_482_000, "p5", 6955, 52, prefix=(5, 9)),
+            ]
         )
 
     def test_vtc_leaves_rejected_requests_out(self) -> None:

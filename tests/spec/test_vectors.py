@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from sfq_spec.claims import BY_ID
-from sfq_spec.conformance import generate, handwritten
+from sfq_spec.conformance import generate, handwritten, shorthand
 from sfq_spec.conformance.case import make
 from sfq_spec.conformance.generate import Disagreement, shortest_difference
 from sfq_spec.conformance.validate import bundled
@@ -46,6 +46,80 @@ def test_cases_speak_of_claims_and_flags_that_exist() -> None:
         assert set(case.claims) <= set(BY_ID), case.id
         assert set(case.flags) <= set(HELD.flags), case.id
         assert len(case.events) == len(case.expect)
+
+
+def test_each_flag_has_a_case_that_shows_it() -> None:
+    assert set(HELD.flags) == {flag for case in HELD.cases for flag in case.flags}
+
+
+REPORTS = {
+    "llm-d/llm-d-router #707": ("KeepsEveryUser", "one-shot-users", None),
+    "llm-d/llm-d-router #2382": ("ReleasesTwice", "released-once", None),
+    "llm-d/llm-d-router #1222": ("FloorsCosts", "costs-are-not-floored", None),
+    "kubernetes-sigs/gateway-api-inference-extension #2822": (
+        "ChargesAnEmptyDispatch",
+        "dispatch-of-nothing-charges-nobody",
+        None,
+    ),
+    "volcano-sh/kthena #265": ("FrozenPriority", "priority-is-not-frozen-on-arrival", "+A 2×50; +B 2; D×2"),
+    "BerriAI/litellm #20866": ("CancelledStays", "timed-out-request-is-gone", "+A 9×2; +B 1×12; x A1; D×3"),
+    "vllm-project/vllm #40004": ("HoldsHeavyHeads", "heavy-heads-are-not-held", None),
+    "kubernetes/kubernetes #112169": (
+        "RefundsOnCompletion",
+        "no-refund-on-failure",
+        "+A 9×3; +B 1×30; D×2; ✗ A1; D×6",
+    ),
+    "kubernetes/kubernetes #95979": (
+        "BankWhileIdle",
+        "idle-again-and-again-banks-nothing",
+        "+A 1; +B 1×30; D×12; +A 1×8; D×8",
+    ),
+    "tikv/tikv #14507": ("RebaseWraps", "rebasing-below-zero", "+A 2×9; +B 3×9; D×3; upkeep; D×4"),
+    "cockroachdb/cockroach #72485": (
+        "ForgetsDebtors",
+        "forgetting-keeps-debts",
+        "+A 9; +B 1×9; D×2; upkeep; +A 1; D×4",
+    ),
+    "scylladb/seastar 80330bb33": ("ZeroWeight", "zero-shares-are-refused", None),
+    "scylladb/seastar pop_front": (
+        "WholeCharges",
+        "small-charges-are-not-free",
+        "w A 10; w B 10; +A 9×4; +B 19×4; D×6",
+    ),
+    "scylladb/seastar #1899": (
+        "WrongUserRemoved",
+        "the-right-user-leaves",
+        "+A 1; +B 1×4; +C 1×4; D; +A 1; x A2; D×3",
+    ),
+    "NetSys/bess #717": ("RejoinAtZero", "rejoin-at-zero-starves", "+B 1×20; D×8; +A 1×8; D×6"),
+    "Linux 3fe69747": (
+        "ClockAtFinish",
+        "newcomers-do-not-pay-for-who-runs",
+        "+A 10; +B 1×20; D×3; +C 1×5; D×6",
+    ),
+    "asterinas/asterinas #2208": (
+        "WeightRescalesHistory",
+        "weight-leaves-history",
+        "+A 6×9; +B 6×9; D×4; w A 3; D×6",
+    ),
+    "ClickHouse/ClickHouse #99233": ("ActivatedTwice", "one-queue-activated-once", "+A 5×2; +B 1×3; D×4"),
+    "ClickHouse FairPolicy, by reading": (
+        "CancelSkipsReset",
+        "cancel-of-the-last-one-resets",
+        "+A 9; +B 1×2; D; x B1; x B2; +A 1; +B 1×9; D×3",
+    ),
+    "sched-ext/scx #2978": ("ChargeAndClockApart", "clock-moves-at-dispatch", None),
+    "grpc/grpc-go #3793": ("TiesByInsertion", "ties-go-by-id-not-by-arrival", None),
+}
+"""Public reports: the flag that cites it, the case that shows it, and the run, where the report gives one."""
+
+
+@pytest.mark.parametrize("report", REPORTS)
+def test_what_was_seen_in_public_has_a_case(report: str) -> None:
+    flag, id, run = REPORTS[report]
+    assert report in HELD.flags[flag].seen
+    assert flag in BY_CASE[id].flags
+    assert run is None or BY_CASE[id].played() == shorthand.read(run)
 
 
 def test_what_is_written_by_hand_is_held_against_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:

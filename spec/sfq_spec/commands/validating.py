@@ -17,9 +17,10 @@ from sfq_spec.conformance import report as reports
 from sfq_spec.conformance import shorthand
 from sfq_spec.conformance.case import Case
 from sfq_spec.conformance.histories import NeedsHypothesis
-from sfq_spec.conformance.subjects import PATIENCE, NoVerdict, ProcessSubject, PythonSubject, Subject
+from sfq_spec.conformance.hosted import HostedSubject
+from sfq_spec.conformance.page import verdict
+from sfq_spec.conformance.subjects import PATIENCE, NoVerdict, ProcessSubject, Subject
 from sfq_spec.conformance.validate import Report, bundled, chosen, validate
-from sfq_spec.scheduler import SchedulerError, load
 
 
 def validate_(
@@ -34,10 +35,11 @@ def validate_(
     budget: Annotated[int, typer.Option(min=0, help="Random histories.")] = 200,
     seed: Annotated[int | None, typer.Option(help="Draw the same histories again.", show_default="a new one")] = None,
     any_tie: Annotated[bool, typer.Option("--any-tie", help="With --python: a tie may go to anybody.")] = False,
-    patience: Annotated[float, typer.Option(min=0.1, help="Seconds for one message of an adapter.")] = PATIENCE,
+    patience: Annotated[float, typer.Option(min=0.1, help="Seconds for one case.")] = PATIENCE,
     as_json: Annotated[bool, typer.Option("--json", help="The report for machines.")] = False,
     junit: Annotated[Path | None, typer.Option(metavar="FILE", help="Also the report for a test runner.")] = None,
     markdown: Annotated[Path | None, typer.Option(metavar="FILE", help="Also the report for a CI summary.")] = None,
+    html: Annotated[Path | None, typer.Option(metavar="FILE", help="Also a page with the failing runs drawn.")] = None,
 ) -> None:
     """Is this scheduler Start-time Fair Queueing? If not: on which shortest run, against which claim, like which
     known mistake.
@@ -51,6 +53,7 @@ def validate_(
       sfq-spec validate --python my_scheduler:Scheduler
       sfq-spec validate -- ./adapter --fast
       sfq-spec validate --python my_scheduler:Scheduler --only ResetOnReturn --budget 0
+      sfq-spec validate --html page.html -- ./adapter
       sfq-spec validate --json -- node adapter.js > report.json
 
     \b
@@ -71,23 +74,27 @@ def validate_(
             f"--only {unknown.args[0]}: no case has this id, flag or claim: see sfq-spec vectors list"
         ) from None
     drawn = secrets.randbelow(2**31) if seed is None else seed
+    whom = ["--python", python, *["--any-tie"] * any_tie] if python else ["--", *(command or [])]
+    again = [*_again(drawn, budget, only or [], skip, patience), *whom]
     try:
         with redirect_stdout(sys.stderr):
             subject: Subject = (
-                PythonSubject(python, load(python), any_tie=any_tie)
+                HostedSubject(python, any_tie=any_tie, patience=patience)
                 if python
                 else ProcessSubject(command or [], patience=patience)
             )
-            report = _judged(subject, cases, _excused(skip, vectors.cases), budget, drawn)
-    except (NoVerdict, NeedsHypothesis, SchedulerError) as broken:
+            report = _judged(subject, cases, excused_by(skip, vectors.cases), budget, drawn)
+    except (NoVerdict, NeedsHypothesis) as broken:
         reason = str(broken)
         _write(junit, reports.no_verdict_as_junit(reason))
         _write(markdown, reports.no_verdict_as_markdown(reason).encode())
+        _write(html, verdict.no_verdict(reason, again).encode())
         if as_json:
             print(json.dumps(reports.no_verdict(reason), indent=2, ensure_ascii=False))
         raise Failure(f"no verdict: {reason}") from None
     _write(junit, reports.as_junit(report))
     _write(markdown, reports.as_markdown(report).encode())
+    _write(html, verdict.page(report, again).encode())
     if as_json:
         print(json.dumps(reports.as_json(report), indent=2, ensure_ascii=False))
     else:
@@ -149,7 +156,15 @@ def _judged(subject: Subject, cases: list[Case], excused: frozenset[str], budget
         return validate(started, cases, excused=excused, budget=budget, seed=seed, show=tell)
 
 
-def _excused(skip: Path | None, cases: tuple[Case, ...]) -> frozenset[str]:
+def _again(seed: int, budget: int, only: list[str], skip: Path | None, patience: float) -> list[str]:
+    """The command that judges with the same cases and histories, but for whom it judges."""
+    cases = [f"--only={name}" for name in only] + ([f"--skip={skip}"] if skip else [])
+    patient = [f"--patience={patience:g}"] if patience != PATIENCE else []
+    return ["sfq-spec", "validate", f"--seed={seed}", f"--budget={budget}", *cases, *patient]
+
+
+def excused_by(skip: Path | None, cases: tuple[Case, ...]) -> frozenset[str]:
+    """The cases that a file excuses. Raises `Failure` where it cannot be read, or names what is no case."""
     if skip is None:
         return frozenset()
     try:

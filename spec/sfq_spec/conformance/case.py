@@ -19,6 +19,7 @@ class Expected(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_f
     """What is asserted of one answer; nothing is asserted of what is left out."""
 
     dispatched: str | UnsetType | None = UNSET
+    """The request that goes next; null where nobody waits."""
     refused: str | UnsetType | None = UNSET
     """A code of the protocol. Left out where the event must be carried out."""
     lag: dict[str, int | str] | UnsetType = UNSET
@@ -29,13 +30,19 @@ class Case(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One vector. Its id is a slug that never changes and is never used again."""
 
     id: str
+    """A slug."""
     comment: str
+    """What the case shows."""
     claims: tuple[str, ...]
+    """Ids of the claims that it holds a scheduler to."""
     flags: tuple[str, ...]
+    """Kinds of fault that it finds, by their names in `flags` of the file."""
     requires: tuple[str, ...]
     """Capabilities without which the case is skipped."""
     events: tuple[dict[str, Any], ...]
+    """What happens, in order, to a fresh scheduler."""
     expect: tuple[Expected, ...]
+    """What is asserted of each answer: one entry for each event."""
 
     def played(self) -> list[Event]:
         """The events."""
@@ -46,6 +53,7 @@ class Flag(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A kind of fault."""
 
     kind: str
+    """What the mistake is."""
     effect: str
     """What goes wrong for users."""
     seen: tuple[str, ...]
@@ -53,12 +61,16 @@ class Flag(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Vectors(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The file."""
+    """The file of vectors: runs, with what a scheduler must answer."""
 
     schema: int
+    """The version of this format."""
     source: dict[str, str]
+    """By what the file was made."""
     flags: dict[str, Flag]
+    """The kinds of fault, by name."""
     cases: tuple[Case, ...]
+    """The cases, of which no two have the same id."""
 
 
 def make(

@@ -5,6 +5,7 @@ Whatever it does, a call returns in its time, memory stays bounded, and nothing 
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import os
 import queue
@@ -12,7 +13,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import IO
 
 LONGEST_LINE = 1 << 24
@@ -39,10 +40,23 @@ class TooLong(Exception):
 class Child:
     """A process with everything that it starts. Raises `OSError` where it cannot be started."""
 
-    def __init__(self, command: Sequence[str]) -> None:
+    def __init__(
+        self,
+        command: Sequence[str],
+        *,
+        environment: Mapping[str, str] | None = None,
+        heard: Callable[[str], None] | None = None,
+    ) -> None:
+        """`environment` is its own, where it is not the one here. `heard` is told what it says on standard error."""
         process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=_POSIX
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=_POSIX,
+            env=environment,
         )
+        self._heard = heard
         self._stdin, self._stdout, self._stderr = map(_opened, (process.stdin, process.stdout, process.stderr))
         self._process = process
         self._lines: queue.Queue[bytes] = queue.Queue(maxsize=1)
@@ -137,9 +151,12 @@ class Child:
 
     def _listen(self) -> None:
         """Keep the last bytes; what is said is never waited for."""
+        text = codecs.getincrementaldecoder("utf-8")("replace")
         with contextlib.suppress(OSError, ValueError):
             while said := os.read(self._stderr.fileno(), 1 << 16):
                 self._said = (self._said + said)[-KEPT:]
+                if self._heard:
+                    self._heard(text.decode(said))
 
 
 def _opened(pipe: IO[bytes] | None) -> IO[bytes]:

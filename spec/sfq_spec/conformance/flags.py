@@ -20,6 +20,13 @@ SEEN: dict[str, tuple[str, ...]] = {
     "WeightRescalesHistory": ("asterinas/asterinas #2208", "asterinas/asterinas #2235"),
     "ActivatedTwice": ("ClickHouse/ClickHouse #99233",),
     "CancelSkipsReset": ("ClickHouse FairPolicy, by reading",),
+    "ChargeAndClockApart": ("sched-ext/scx #2978",),
+    "ChargesAnEmptyDispatch": ("kubernetes-sigs/gateway-api-inference-extension #2822",),
+    "FloorsCosts": ("llm-d/llm-d-router #1222",),
+    "HoldsHeavyHeads": ("vllm-project/vllm #40004", "vllm-project/vllm #33499"),
+    "KeepsEveryUser": ("llm-d/llm-d-router #707", "volcano-sh/kthena #1613"),
+    "ReleasesTwice": ("llm-d/llm-d-router #2382", "llm-d/llm-d-router #1739"),
+    "TiesByInsertion": ("nghttp-style sets", "grpc/grpc-go #3793"),
     "LastIdFirst": ("nghttp-style sets", "grpc/grpc-go #3793"),
     "ChargesOnCompletion": ("llm-d/llm-d-router, program-aware policy",),
 }
@@ -49,6 +56,42 @@ OTHERS: dict[str, tuple[str, str]] = {
     "ActivatedTwice": (
         "A user that already waits is entered again.",
         "It is selected twice as often, or is selected with nothing left.",
+    ),
+    "ChargeAndClockApart": (
+        "The charge and virtual time are changed at different moments, such as dispatch and completion.",
+        "Who joins in between starts too early and takes room from the others, or too late and waits.",
+    ),
+    "ChargesAnEmptyDispatch": (
+        "A selection is charged although nothing is sent.",
+        "A user pays for what it has not had whenever there is room and nothing to send.",
+    ),
+    "FloorsCosts": (
+        "A cost of zero, of less, or of a part of one is taken for one.",
+        "Mistakes of the caller stay hidden; users of small requests pay too much.",
+    ),
+    "ForgetsWeights": (
+        "Upkeep forgets the weights of users that do not wait.",
+        "A user comes back with a share of one, whatever it has been given.",
+    ),
+    "JoinsBeforeItRefuses": (
+        "An arrival that is refused for its cost has let its user join already.",
+        "Mistakes of a client move its place: it waits longer, or, with a cost that is no number, for ever.",
+    ),
+    "KeepsEveryUser": (
+        "There is a record for every user that was ever seen, or the wrong ones are dropped.",
+        "Memory grows with ids that callers choose; or the order depends on who was dropped.",
+    ),
+    "ReleasesTwice": (
+        "Two paths release the same request, such as a cancel and a time-out.",
+        "A counter falls below zero and wraps, or somebody else's request is released.",
+    ),
+    "StalePlace": (
+        "The entry of a user that left by a cancel stays in the heap, and counts again when it comes back.",
+        "It is selected once more than it should be, by a meter that it has no longer.",
+    ),
+    "TiesByInsertion": (
+        "A tie goes by insertion, by address, or at random.",
+        "Equal users are not served in turn, and runs cannot be repeated.",
     ),
     "LargeNumbers": (
         "Meters lose digits, overflow, or wrap at the limits of a machine number.",

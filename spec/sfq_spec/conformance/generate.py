@@ -177,7 +177,7 @@ def _refusals() -> Iterator[Case]:
             "What is refused leaves everything as it was; what follows shows it.",
             _drained([*before, *events]),
             claims=("R-REFUSE", "R-FINAL") if "completed" in name else ("R-REFUSE",),
-            flags=("ChargesARefusal",),
+            flags=("ChargesARefusal", "ReleasesTwice") if "twice" in name else ("ChargesARefusal",),
         )
 
 
@@ -310,7 +310,7 @@ def _many_users() -> Iterator[Case]:
         "Two hundred users come once each, beside one that is always there.",
         once,
         claims=("KEEP-FORGET",),
-        flags=("ManyUsers", "RejoinAtZero"),
+        flags=("ManyUsers", "RejoinAtZero", "KeepsEveryUser"),
     )
 
 

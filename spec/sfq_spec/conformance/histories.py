@@ -22,6 +22,9 @@ from sfq_spec.trace import (
 Action = tuple[str, int, int]
 """A kind of event, a number that chooses user or request, and a number that becomes cost or weight."""
 USERS = ("A", "B", "C", "a", "é", "\ufffd", "\U0001f600")
+LENGTHS = (0, 0, 0, 10, 30)
+"""Actions at least: left to itself, a list seldom gets long enough for debts and returns."""
+LONGEST = 60
 WEIGHTS = (1, 2, 3, 4, Fraction(1, 2), Fraction(1, 3))
 
 
@@ -45,7 +48,9 @@ def search(check: Callable[[list[Event]], None], capabilities: Capabilities, *, 
     kinds = ["arrive", "arrive", "arrive", "dispatch", "dispatch", "drain", "complete", "upkeep"]
     kinds += ["cancel", "duplicate"] * capabilities.cancel + ["cost"] * capabilities.recost
     kinds += ["weight"] * capabilities.weights + ["bad-cost"]
-    actions = st.lists(st.tuples(st.sampled_from(kinds), st.integers(0, 40), st.integers(0, 60)), max_size=60)
+    action = st.tuples(st.sampled_from(kinds), st.integers(0, 40), st.integers(0, 60))
+    actions = st.sampled_from(LENGTHS).flatmap(lambda least: st.lists(action, min_size=least, max_size=LONGEST))
+    crowds = st.sampled_from((len(USERS), 2, 3))
 
     @hypothesis.seed(seed)
     @hypothesis.settings(
@@ -55,30 +60,29 @@ def search(check: Callable[[list[Event]], None], capabilities: Capabilities, *, 
         print_blob=False,
         suppress_health_check=list(hypothesis.HealthCheck),
     )
-    @hypothesis.given(actions)
-    def every(drawn: list[Action]) -> None:
-        check(history(drawn, capabilities))
+    @hypothesis.given(actions, crowds)
+    def every(drawn: list[Action], users: int) -> None:
+        check(history(drawn, capabilities, users))
 
     every()
 
 
-def history(actions: Sequence[Action], capabilities: Capabilities) -> list[Event]:
-    """The events that some actions stand for; requests are chosen among those that the machine has then."""
+def history(actions: Sequence[Action], capabilities: Capabilities, users: int = len(USERS)) -> list[Event]:
+    """The events that some actions of so many users stand for; requests are chosen among those that are there then."""
     events: list[Event] = []
     state = Machine()
     for number, (kind, which, size) in enumerate(actions):
-        for event in _events(state, number, kind, which, size, capabilities):
+        for event in _events(state, number, kind, which, size, capabilities, USERS[which % users]):
             events.append(event)
             state, _ = answer(state, event)
     return events
 
 
 def _events(
-    state: Machine, number: int, kind: str, which: int, size: int, capabilities: Capabilities
+    state: Machine, number: int, kind: str, which: int, size: int, capabilities: Capabilities, user: str
 ) -> Sequence[Event]:
     waiting = [request.request for queue in state.queues.values() for request in queue]
     flying = sorted(state.live.keys() - set(waiting))
-    user = USERS[which % len(USERS)]
     match kind:
         case "arrive":
             return [Arrive(user, f"r{number}", Fraction(cost(size)))]

@@ -17,6 +17,8 @@ from sfq_spec.competition import SFQ
 from sfq_spec.machine import Machine, answer
 from sfq_spec.trace import Answer, Arrive, Cancel, Complete, Dispatch, Event, Recost, SetWeight
 
+Lags = Mapping[str, Fraction | float]
+
 
 @dataclass(frozen=True)
 class Wrong:
@@ -44,6 +46,8 @@ class Judge:
     seen: int = 0
     slack: Fraction = Fraction(0)
     """How far a told lag may be off, as a part of the meter: rounding, where numbers are binary floats."""
+    _checked: tuple[Machine, Lags] = field(default_factory=lambda: (Machine(), {}))
+    """The state and the told lags of the last event after which they were compared."""
 
     def see(self, event: Event, told: Answer) -> Wrong | None:
         """Note one event and its answer. After a wrong one there is nothing more to follow."""
@@ -55,8 +59,30 @@ class Judge:
         else:
             wrong = _refusal(at, event, wanted, told)
         if wrong is None and self.with_lag and told.lag is not UNSET:
-            wrong = _lag(at, self.state, told.lag, self.slack)
+            wrong = _lag(at, self.state, told.lag, self.slack, self._changed(told.lag))
         return wrong
+
+    def _changed(self, told: Lags) -> list[str]:
+        """The users whose lag must be looked at: something about it is not as it was when it was found right."""
+        state, (old, before) = self.state, self._checked
+        s, other = state.competition, old.competition
+        self._checked = state, told
+        users = s.meter.keys() | told.keys()
+        if s.v != other.v:
+            return sorted(users)
+        return sorted(
+            user
+            for user in users
+            if s.meter.get(user) is not other.meter.get(user)
+            or told.get(user) is not before.get(user)
+            or (user in state.queues) is not (user in old.queues)
+        )
+
+    def failed(self, at: int, event: Event, how: str) -> Wrong:
+        """The scheduler fails in an event: it says how, and gives no answer."""
+        if isinstance(event, Dispatch):
+            return Wrong(at, how, tuple(self._legal(self.state)), ("ORDER-WORK",))
+        return Wrong(at, how, (), ("R-REFUSE",))
 
     def _dispatch(self, at: int, before: Machine, wanted: Answer, told: Answer) -> Wrong | None:
         if told.refused is not UNSET:
@@ -139,10 +165,10 @@ def _refusal(at: int, event: Event, wanted: Answer, told: Answer) -> Wrong | Non
     return Wrong(at, f"{_named(event)} {came}: it must be refused with {wanted.refused}", (), ("R-REFUSE",))
 
 
-def _lag(at: int, state: Machine, told: Mapping[str, Fraction | float], slack: Fraction) -> Wrong | None:
+def _lag(at: int, state: Machine, told: Lags, slack: Fraction, users: Sequence[str]) -> Wrong | None:
     """Whether the lags are right: a user that is left out counts as one that is not ahead of v."""
     meters, v = state.competition.meter, state.competition.v
-    for user in sorted(meters.keys() | told.keys()):
+    for user in users:
         right, lag = meters.get(user, v) - v, told.get(user, Fraction(0))
         if lag == right:
             continue

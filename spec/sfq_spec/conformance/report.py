@@ -24,16 +24,16 @@ def lines(report: Report) -> Iterator[str]:
     if report.shortest:
         yield ""
         yield "The shortest run that fails:"
-        yield from _explained(report.shortest)
+        yield from explained(report.shortest)
     if report.failed:
         yield ""
-        yield from _diagnosed(report)
+        yield from diagnosed(report)
     others = [result for result in report.failed if result is not report.shortest]
     if others:
         yield ""
         yield f"{len(others)} more:"
         for result in others[:EXPLAINED]:
-            yield f"  {result.id}: {_why(result)}"
+            yield f"  {result.id}: {why(result)}"
         if len(others) > EXPLAINED:
             yield f"  and {', '.join(result.id for result in others[EXPLAINED:])}"
     skipped = [result for result in report.results if result.status == "skipped"]
@@ -109,8 +109,8 @@ def as_junit(report: Report) -> bytes:
     for result in report.results:
         case = Xml.SubElement(suite, "testcase", classname="sfq-spec", name=result.id)
         if result.status in ("failed", "excuse not needed"):
-            failure = Xml.SubElement(case, "failure", message=_printable(_why(result)))
-            failure.text = _printable("\n".join(_explained(result)))
+            failure = Xml.SubElement(case, "failure", message=_printable(why(result)))
+            failure.text = _printable("\n".join(explained(result)))
         elif result.status != "passed":
             Xml.SubElement(case, "skipped", message=_printable(result.reason or "excused by --skip"))
     return _document(suite)
@@ -120,29 +120,31 @@ def as_markdown(report: Report) -> str:
     """The report for the summary of a CI job."""
     parts = [f"### sfq-spec: {report.hello.implementation.name}", "", f"**{summary(report)}**"]
     if report.failed:
-        parts += ["", *_diagnosed(report)]
+        parts += ["", *diagnosed(report)]
         parts += ["", "| case | what is wrong | claims | run |", "|---|---|---|---|"]
         for result in report.failed:
             claims = ", ".join(result.wrong.claims) if result.wrong else ""
             run = shorthand.write(result.prefix)
-            cells = (result.id, _why(result), claims, f"`{run if len(run) <= 200 else run[:197] + '...'}`")
+            cells = (result.id, why(result), claims, f"`{run if len(run) <= 200 else run[:197] + '...'}`")
             parts.append("| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |")
     return "\n".join(parts) + "\n"
 
 
-def _explained(result: Result) -> Iterator[str]:
+def explained(result: Result) -> Iterator[str]:
+    """What is wrong in one case: lines."""
     yield f"  case      {result.id}: {result.case.comment}"
     if result.wrong is None:
-        yield f"  wrong     {_why(result)}"
+        yield f"  wrong     {why(result)}"
         return
     yield f"  run       {shorthand.write(result.prefix)}"
     yield f"  wrong     event {result.wrong.at + 1}: {result.wrong.sentence}"
     if result.wrong.legal:
         yield f"  legal     {' or '.join(result.wrong.legal)}"
-    yield f"  claims    {', '.join(dict.fromkeys((*result.wrong.claims, *result.case.claims)))}"
+    yield f"  claims    {', '.join(result.claims)}"
 
 
-def _diagnosed(report: Report) -> Iterator[str]:
+def diagnosed(report: Report) -> Iterator[str]:
+    """The known mistakes that a scheduler which fails behaves as: lines."""
     where = "Apart from refusals, it" if report.diagnosis.but_refusals else "In every run it"
     for mutant in report.diagnosis.mutants:
         yield f"{where} behaves as {mutant.name}. {mutant.mistake}"
@@ -151,7 +153,8 @@ def _diagnosed(report: Report) -> Iterator[str]:
         yield as_it_should if report.diagnosis.but_refusals else "It behaves as none of the known mistakes."
 
 
-def _why(result: Result) -> str:
+def why(result: Result) -> str:
+    """What is wrong in one case: one line."""
     if result.wrong is None:
         return "it is excused by --skip and passes: take it off the list"
     return f"event {result.wrong.at + 1}: {result.wrong.sentence}"
@@ -161,10 +164,10 @@ def _failure(result: Result) -> dict[str, Any]:
     wrong = result.wrong
     return {
         "case": result.id,
-        "why": _why(result),
+        "why": why(result),
         "event": wrong.at + 1 if wrong else None,
         "legal": list(wrong.legal) if wrong else [],
-        "claims": list(dict.fromkeys((*(wrong.claims if wrong else ()), *result.case.claims))),
+        "claims": list(result.claims),
         "flags": list(result.case.flags),
         "run": shorthand.write(result.prefix),
         "trace": [

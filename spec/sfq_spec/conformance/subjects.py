@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from types import TracebackType
 from typing import Any, Protocol, Self
 
@@ -12,18 +11,42 @@ import msgspec
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from sfq_spec.conformance import protocol, shorthand
+from sfq_spec.conformance import messages, protocol, shorthand
 from sfq_spec.conformance.child import LONGEST_LINE, Child, Ended, Silent, TooLong
 from sfq_spec.conformance.protocol import Capabilities, Hello, Implementation, Told
-from sfq_spec.scheduler import METHODS, Scheduler, SchedulerError, lag, play
+from sfq_spec.scheduler import METHODS, Broken, Scheduler, SchedulerError, lag, play
 from sfq_spec.trace import CODES, Answer, Cancel, Dispatch, Event, Recost, SetWeight, fields_of
 
+LONGEST_SENTENCE = 300
+"""Letters of an error that are told in one line."""
 PATIENCE = 10.0
 """Seconds for one message of an adapter."""
 
 
 class NoVerdict(Exception):
     """The scheduler cannot be judged: its adapter is broken. The message says how, and what to do."""
+
+
+class Errored(NoVerdict):
+    """The scheduler failed in a run: it raised what is no refusal. `validate` makes that a case that fails.
+
+    Whoever wants answers and nothing else may take it as what it is besides: there are none.
+    """
+
+    def __init__(self, message: str, what: str, place: int | None = None, *, speaker: str = "") -> None:
+        super().__init__(message)
+        self.what = what
+        """What it said, without the case."""
+        self.sentence = f"{speaker}{_in_one_line(what)}"
+        """The line of it that tells most."""
+        self.place = place
+        """The place of the event in which it failed, from 0; None where that is not known."""
+
+    @classmethod
+    def at(cls, id: str, events: Sequence[Event], place: int, what: str) -> Self:
+        """It failed in the event at this place."""
+        run = shorthand.write(events[: place + 1])
+        return cls(f"case {id}, event {place + 1}: {what}\nThe run: {run}", what, place)
 
 
 @dataclass(frozen=True)
@@ -45,16 +68,28 @@ class Subject(Protocol):
         """Stop it."""
 
     def run(self, id: str, events: Sequence[Event]) -> list[Answer] | Skipped:
-        """The answers of a fresh scheduler to a whole run. Raises `NoVerdict`."""
+        """The answers of a fresh scheduler to a whole run. Raises `NoVerdict`, and `Errored` of its kinds."""
 
 
 class PythonSubject:
-    """A scheduler in Python, made anew for every run; its methods tell its capabilities."""
+    """A scheduler in this process, made anew for every run; its methods tell its capabilities.
 
-    def __init__(self, name: str, factory: Callable[[], Scheduler], *, any_tie: bool = False) -> None:
+    It is trusted: where it hangs, so does this. `HostedSubject` trusts nobody.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        factory: Callable[[], Scheduler],
+        *,
+        any_tie: bool = False,
+        note: Callable[[int], None] = lambda number: None,
+    ) -> None:
+        """`note` is told the number of each event, from 1, before it is played."""
         self._factory = factory
         self._name = name
         self._any_tie = any_tie
+        self._note = note
         self.hello = Hello(protocol.VERSION, Implementation(name, language="python"))
 
     def __enter__(self) -> Self:
@@ -79,13 +114,14 @@ class PythonSubject:
         scheduler = self._made()
         answers = []
         for place, event in enumerate(events):
+            self._note(place + 1)
             try:
                 told = play(scheduler, event)
                 if self.hello.capabilities.lag:
                     told = replace(told, lag=lag(scheduler))
             except SchedulerError as broken:
-                run = shorthand.write(events[: place + 1])
-                raise NoVerdict(f"case {id}, event {place + 1}: {broken}\nThe run: {run}") from broken
+                error = Errored.at(id, events, place, str(broken))
+                raise (error if _raised(broken) else NoVerdict(str(error))) from broken
             answers.append(told)
         return answers
 
@@ -99,6 +135,13 @@ class PythonSubject:
 class ProcessSubject:
     """A scheduler as a process. Every message has its time; what comes late, cut off, or wrong is told as it is."""
 
+    speaker = "the adapter"
+    """Whom the reasons speak of."""
+    late = "is each line flushed? --patience gives more time"
+    """What to do where no answer comes."""
+    failed = "the scheduler failed: "
+    """What stands before an error that is told."""
+
     def __init__(self, command: Sequence[str], *, patience: float = PATIENCE) -> None:
         self._command = list(command)
         self._patience = patience
@@ -107,14 +150,14 @@ class ProcessSubject:
 
     def __enter__(self) -> Self:
         try:
-            self._child = Child(self._command)
+            self._child = self._started()
         except (OSError, ValueError) as error:
             why = error.strerror if isinstance(error, OSError) else error
             raise NoVerdict(f"{self._command[0]} cannot be started: {why}") from None
         try:
-            self.hello = self._ask(protocol.START, _hello, "start")
+            self.hello = self._ask(protocol.START, messages.hello, "start")
             if self.hello.protocol != protocol.VERSION:
-                raise NoVerdict(f"the adapter speaks protocol {self.hello.protocol}, and this is {protocol.VERSION}")
+                raise NoVerdict(f"{self.speaker} speaks protocol {self.hello.protocol}, and this is {protocol.VERSION}")
         except BaseException:
             self._child.stop()
             raise
@@ -127,13 +170,13 @@ class ProcessSubject:
         """See `Subject.run`."""
         self._seq += 1
         what = f"case {id}"
-        told: Told = self._ask(protocol.run(self._seq, id, [fields_of(event) for event in events]), _told, what)
+        told: Told = self._ask(protocol.run(self._seq, id, [fields_of(event) for event in events]), messages.told, what)
         if told.seq != self._seq:
             raise self._broken(f"{what}: the answer is to message {told.seq}, and {self._seq} was asked")
         if sum(part is not UNSET for part in (told.answers, told.skipped, told.errored)) > 1:
             raise self._broken(f"{what}: there is more than one of `answers`, `skipped` and `errored`: which holds?")
         if told.errored is not UNSET:
-            raise self._broken(f"{what}: the scheduler failed: {told.errored}")
+            raise Errored(f"{what}: {self.failed}{told.errored}{self._said()}", told.errored, speaker=self.failed)
         if told.skipped is not UNSET:
             where = f" ({told.issue})" if told.issue is not UNSET else ""
             return Skipped(f"{told.skipped}{where}")
@@ -144,6 +187,9 @@ class ProcessSubject:
             if fault := _fault(event, answer):
                 raise self._broken(f"{what}: answer {place} is to an event `{_kind(event)}`, and {fault}")
         return list(answers)
+
+    def _started(self) -> Child:
+        return Child(self._command)
 
     def _ask(self, message: dict[str, Any], decode: Callable[[bytes], Any], what: str) -> Any:
         line = self._reply(_encoded(message), what)
@@ -158,24 +204,27 @@ class ProcessSubject:
         try:
             self._child.send(message, self._patience)
         except Silent:
-            raise self._broken(f"{what}: the adapter does not read what it is asked") from None
+            raise self._broken(f"{what}: {self.speaker} does not read what it is asked") from None
         except Ended:
-            raise self._broken(f"{what}: the adapter has ended") from None
+            raise self._broken(f"{what}: {self.speaker} has ended") from None
         try:
             return self._child.receive(self._patience)
         except Silent:
-            late = f"no answer within {self._patience:g} s: is each line flushed? --patience gives more time"
-            told = "the adapter has ended without an answer" if self._child.ending() else late
+            late = f"no answer within {self._patience:g} s: {self.late}"
+            told = f"{self.speaker} has ended without an answer" if self._child.ending() else late
             raise self._broken(f"{what}: {told}") from None
         except Ended:
-            raise self._broken(f"{what}: the adapter has ended without an answer") from None
+            raise self._broken(f"{what}: {self.speaker} has ended without an answer") from None
         except TooLong:
             raise self._broken(f"{what}: the answer is a line of more than {LONGEST_LINE:,} bytes") from None
 
     def _broken(self, what: str) -> NoVerdict:
-        ending, said = self._child.ending(), self._child.errors()
-        told = f"\nIt said on standard error:\n{said}" if said else ""
-        return NoVerdict(f"{what}{'; ' if ending else ''}{ending}{told}")
+        ending = self._child.ending()
+        return NoVerdict(f"{what}{'; ' if ending else ''}{ending}{self._said()}")
+
+    def _said(self) -> str:
+        said = self._child.errors()
+        return f"\nIt said on standard error:\n{said}" if said else ""
 
 
 def _fault(event: Event, answer: Answer) -> str:
@@ -188,13 +237,21 @@ def _fault(event: Event, answer: Answer) -> str:
     return "" if answer.dispatched is UNSET else "says `dispatched`: are answers in the order of the events?"
 
 
+def _raised(broken: SchedulerError) -> bool:
+    """Whether it comes from an exception of the scheduler, and not from what it returned."""
+    return isinstance(broken, Broken) and broken.__cause__ is not None
+
+
+def _in_one_line(text: str) -> str:
+    """Of Python's tracebacks the last line, of others the first."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()] or ["it does not say how"]
+    told = lines[-1] if lines[0].startswith("Traceback") else lines[0]
+    return told if len(told) <= LONGEST_SENTENCE else told[: LONGEST_SENTENCE - 3] + "..."
+
+
 def _kind(event: Event) -> str:
     return str(event.__struct_config__.tag)
 
 
 def _encoded(message: dict[str, Any]) -> bytes:
     return msgspec.json.encode(message) + b"\n"
-
-
-_hello = msgspec.json.Decoder(Hello).decode
-_told = msgspec.json.Decoder(Told, float_hook=Decimal).decode

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from fractions import Fraction
 from importlib import resources
 from typing import Literal
 
@@ -14,13 +13,13 @@ from msgspec import UNSET
 from sfq_spec.conformance import histories
 from sfq_spec.conformance.case import Case, Vectors, make
 from sfq_spec.conformance.diagnose import Behaviour, Diagnosis, diagnose
-from sfq_spec.conformance.judge import Wrong, judge
+from sfq_spec.conformance.judge import Wrong
+from sfq_spec.conformance.playing import Played, played, shortened
 from sfq_spec.conformance.protocol import Hello
 from sfq_spec.conformance.subjects import NoVerdict, Skipped, Subject
 from sfq_spec.trace import Answer, Arrive, Dispatch, Entry, Event, encode
 
-ROUNDING = Fraction(1, 2**40)
-"""How far lags in binary floats may be off, as a part of the meter."""
+MOODY = "A random history. It fails in some runs only: the scheduler is not deterministic, or keeps state."
 Status = Literal["passed", "failed", "skipped", "excused", "excuse not needed"]
 
 
@@ -38,11 +37,19 @@ class Result:
     wrong: Wrong | None = None
     events: tuple[Event, ...] = ()
     answers: tuple[Answer, ...] = ()
+    """One for each event; one less where it failed in the last."""
+    error: str = ""
+    """All that it said, where it failed with an error."""
 
     @property
     def prefix(self) -> tuple[Event, ...]:
         """The events up to the first wrong answer: the run that fails."""
         return self.events[: self.wrong.at + 1] if self.wrong else self.events
+
+    @property
+    def claims(self) -> tuple[str, ...]:
+        """The claims that it breaks, and those that the case names."""
+        return tuple(dict.fromkeys((*(self.wrong.claims if self.wrong else ()), *self.case.claims)))
 
 
 @dataclass
@@ -97,18 +104,14 @@ def validate(
     """
     report = Report(subject.hello, seed=seed)
     smoke(subject)
-    behaviours = []
     for case in cases:
-        result = _result(subject, case, case.id in excused)
-        report.results.append(result)
-        if result.answers:
-            behaviours.append(Behaviour(result.events, result.answers))
+        report.results.append(result_of(subject, case, case.id in excused))
         show(case.id)
     if budget:
-        report.results += _random(subject, report, budget, seed, show)
+        report.results += random_histories(subject, report, budget, seed, show)
+    report.results += made_short(subject, report)
     if report.failed:
-        failing = [Behaviour(r.events, r.answers) for r in report.failed if r.answers]
-        report.diagnosis = diagnose([*failing, *behaviours], any_tie=subject.hello.capabilities.ties == "any")
+        report.diagnosis = diagnosis_of(report)
     if not report.failed and not report.conforms:
         why = "; ".join(sorted({result.reason or "excused" for result in report.results}))
         raise NoVerdict(f"nothing was checked: {why or 'there is no case'}")
@@ -142,32 +145,45 @@ def chosen(vectors: Vectors, only: Sequence[str]) -> list[Case]:
     return [case for case in vectors.cases if not only or set(only) & {case.id, *case.flags, *case.claims}]
 
 
-def _result(subject: Subject, case: Case, excused: bool) -> Result:
+def diagnosis_of(report: Report) -> Diagnosis:
+    """The mutants that answer as the scheduler did in everything that was played."""
+    if all(result.error for result in report.failed):
+        return Diagnosis()
+    runs = [
+        Behaviour(result.events[: len(result.answers)], result.answers) for result in report.results if result.answers
+    ]
+    return diagnose(runs, any_tie=report.hello.capabilities.ties == "any")
+
+
+def result_of(subject: Subject, case: Case, excused: bool) -> Result:
+    """Play one case. Raises `NoVerdict`."""
     lacks = subject.hello.capabilities.lacks(case.requires)
     if lacks:
         return Result(case.id, "skipped", case, f"needs {', '.join(lacks)}", lacks)
     events = tuple(case.played())
-    answers = subject.run(case.id, events)
-    if isinstance(answers, Skipped):
-        return Result(case.id, "skipped", case, answers.reason)
-    wrong = None if _as_written(subject, case, answers) else _judged(subject, events, answers)
-    status: Status = "failed" if wrong else "passed"
+    run = played(subject, case.id, events)
+    if isinstance(run, Skipped):
+        return Result(case.id, "skipped", case, run.reason)
+    status: Status = "failed" if run.wrong else "passed"
     if excused:
-        status = "excused" if wrong else "excuse not needed"
-    return Result(case.id, status, case, wrong=wrong, events=events, answers=tuple(answers))
+        status = "excused" if run.wrong else "excuse not needed"
+    return _result(case, status, run)
 
 
-def _as_written(subject: Subject, case: Case, answers: Sequence[Answer]) -> bool:
-    """Whether the answers are those of the vector, and tell no lags: then there is nothing to follow."""
-    pairs = zip(answers, case.expect, strict=True)
-    alike = all((told.dispatched, told.refused) == (wanted.dispatched, wanted.refused) for told, wanted in pairs)
-    return alike and not subject.hello.capabilities.lag
+def made_short(subject: Subject, report: Report) -> Iterator[Result]:
+    """The shortest run that fails with an error, made shorter, where that is possible. Raises `NoVerdict`."""
+    errors = [result for result in report.failed if result.error]
+    found = min(errors, key=lambda result: len(result.prefix), default=None)
+    if found:
+        events = shortened(subject, found.id, found.prefix)
+        run = played(subject, found.id, events)
+        if not isinstance(run, Skipped) and run.wrong and len(run.events) < len(found.prefix):
+            case = make("shortened", f"What is needed of {found.id} to fail.", run.events, claims=run.wrong.claims)
+            yield _result(case, "failed", run)
 
 
-def _judged(subject: Subject, events: Sequence[Event], answers: Sequence[Answer]) -> Wrong | None:
-    able = subject.hello.capabilities
-    slack = ROUNDING if able.numbers == "binary64" else Fraction(0)
-    return judge(events, answers, any_tie=able.ties == "any", with_lag=able.lag, slack=slack)
+def _result(case: Case, status: Status, run: Played) -> Result:
+    return Result(case.id, status, case, wrong=run.wrong, events=run.events, answers=run.answers, error=run.error)
 
 
 class _Found(Exception):
@@ -178,22 +194,28 @@ class _Lost(BaseException):
     """There is no verdict. No `Exception`: nobody shall look for a shorter history that also ends so."""
 
 
-def _random(subject: Subject, report: Report, budget: int, seed: int, show: Callable[[str], None]) -> Iterator[Result]:
-    last: list[tuple[list[Event], list[Answer], Wrong]] = []
+def random_histories(
+    subject: Subject, report: Report, budget: int, seed: int, show: Callable[[str], None] = lambda done: None
+) -> Iterator[Result]:
+    """Play random histories, counted in the report, and yield the one that fails, if any does.
+
+    Raises `NoVerdict`, and `NeedsHypothesis` where the package is missing.
+    """
+    last: list[Played] = []
 
     def check(events: list[Event]) -> None:
         report.histories += 1
         show(f"random history {report.histories}")
         try:
-            answers = subject.run(f"random-{report.histories}", events)
+            run = played(subject, f"random-{report.histories}", events)
         except NoVerdict as broken:
             raise _Lost from broken
-        if isinstance(answers, Skipped):
+        if isinstance(run, Skipped):
             report.histories -= 1  # it was not played
             return
-        if wrong := _judged(subject, events, answers):
-            last.append((events, answers, wrong))
-            raise _Found(wrong.sentence)
+        if run.wrong:
+            last.append(run)
+            raise _Found(run.wrong.sentence)
 
     comment = f"A random history, made short; drawn again by --seed {seed}."
     try:
@@ -205,8 +227,11 @@ def _random(subject: Subject, report: Report, budget: int, seed: int, show: Call
     except Exception:
         if not last:
             raise
-        comment = "A random history. It fails in some runs only: the scheduler is not deterministic, or keeps state."
+        comment = MOODY
     if last:
-        events, answers, wrong = last[-1]
-        case = make("random", comment, events, claims=wrong.claims)
-        yield Result("random", "failed", case, wrong=wrong, events=tuple(events), answers=tuple(answers))
+        run = last[-1]
+        again = played(subject, "random", run.events)
+        if isinstance(again, Skipped) or not again.wrong:
+            comment = MOODY
+        case = make("random", comment, run.events, claims=run.wrong.claims if run.wrong else ())
+        yield _result(case, "failed", run)

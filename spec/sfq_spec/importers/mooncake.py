@@ -9,11 +9,11 @@ prompt belongs to the prompt's last block.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from decimal import Decimal
 from itertools import takewhile
 
 import msgspec
 
+from sfq_spec import numbers
 from sfq_spec.importers.rows import Arrival, Imported, in_order, lines, microseconds, whole
 from sfq_spec.trace import BadLine, Readable
 
@@ -21,7 +21,7 @@ FIELDS = ("timestamp", "input_length", "output_length", "hash_ids")
 MILLISECOND = 1_000
 """In microseconds."""
 
-_documents = msgspec.json.Decoder(float_hook=Decimal)
+_documents = msgspec.json.Decoder(float_hook=numbers.decimal)
 
 
 def read(stream: Readable) -> Imported:
@@ -30,7 +30,7 @@ def read(stream: Readable) -> Imported:
     prompt = _common([blocks for _, _, _, blocks in rows])
     return in_order(
         [
-            Arrival(time, f"p{blocks[min(prompt, len(blocks) - 1)]}", input_tokens, output_tokens)
+            Arrival(time, f"p{blocks[min(prompt, len(blocks) - 1)]}", input_tokens, output_tokens, prefix=tuple(blocks))
             for time, input_tokens, output_tokens, blocks in rows
         ]
     )

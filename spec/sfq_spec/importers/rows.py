@@ -26,6 +26,10 @@ class Arrival:
     user: str
     input_tokens: int
     output_tokens: int
+    cost: Fraction | None = None
+    """None: its tokens tell."""
+    prefix: tuple[str | int, ...] = ()
+    """The blocks of its prompt, where the file tells them."""
 
 
 @dataclass(frozen=True)

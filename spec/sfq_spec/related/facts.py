@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -35,7 +34,7 @@ class _Told(msgspec.Struct):
     prefix: tuple[str | int, ...] = ()
 
 
-_decoder: msgspec.json.Decoder[_Told] = msgspec.json.Decoder(_Told, float_hook=Decimal)
+_decoder: msgspec.json.Decoder[_Told] = msgspec.json.Decoder(_Told, float_hook=numbers.decimal)
 
 
 @dataclass(frozen=True)

@@ -71,6 +71,8 @@ class Method(ABC, Generic[S]):
 
     title: ClassVar[str]
     """Its name, for people."""
+    uses_clock: ClassVar[bool] = False
+    """Whether the time that a line tells makes a difference."""
 
     @abstractmethod
     def first(self) -> S:
@@ -94,6 +96,10 @@ class Method(ABC, Generic[S]):
 
     def reweigh(self, at: Situation[S], user: str, before: Fraction) -> S:
         """A user has another weight than before."""
+        return at.state
+
+    def reprice(self, at: Situation[S], before: Job, after: Job) -> S:
+        """A waiting request has another cost than before."""
         return at.state
 
     def produce(self, at: Situation[S], job: Job, tokens: int) -> S:
@@ -154,7 +160,8 @@ def observe(method: Method[S], at: Situation[S], told: Facts) -> Situation[S]:
         if told.time < at.time and at.has_clock:
             raise BadFact(f"field `time`: {told.time} comes before {at.time}: the clock never goes back")
         at = replace(at, time=told.time, has_clock=True)
-    for request, tokens in told.produced.items():
+    asks = type(method).produce is not Method.produce
+    for request, tokens in told.produced.items() if asks else ():
         if (job := in_flight(at, request)) is not None and tokens:
             at = replace(at, state=method.produce(at, job, tokens))
     return at
@@ -184,7 +191,9 @@ def take(method: Method[S], at: Situation[S], event: Event, told: Facts = NOTHIN
         case Recost():
             cost = positive(event.cost, InvalidCost)
             old = waiting(at, event.request)
-            return reprice(at, old, replace(old, cost=cost)), Answer()
+            new = replace(old, cost=cost)
+            at = reprice(at, old, new)
+            return replace(at, state=method.reprice(at, old, new)), Answer()
         case Upkeep():
             return at, Answer()
 

@@ -8,9 +8,21 @@ from fractions import Fraction
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from sfq_spec import numbers
+from sfq_spec.related.cfs import Cfs
+from sfq_spec.related.dlpm import Dlpm
+from sfq_spec.related.drr import Drr
 from sfq_spec.related.fifo import Fifo
+from sfq_spec.related.las import Las, LasV1
 from sfq_spec.related.method import Method, MethodScheduler
 from sfq_spec.related.round_robin import RoundRobin
+from sfq_spec.related.scfq import Scfq
+from sfq_spec.related.stride import StrideScheduling
+from sfq_spec.related.two_counter import TwoCounter
+from sfq_spec.related.virtual_clock import VirtualClock
+from sfq_spec.related.vtc import Vtc, VtcArtifact
+from sfq_spec.related.wf2q_plus import Wf2qPlus
+from sfq_spec.related.wfq import Wfq
+from sfq_spec.related.wfq_packet_active import WfqPacketActive
 from sfq_spec.scheduler import MachineScheduler, Scheduler
 
 
@@ -21,6 +33,20 @@ class BadPolicy(ValueError):
 METHODS: Mapping[str, type[Method[Any]]] = {
     "fifo": Fifo,
     "round-robin": RoundRobin,
+    "drr": Drr,
+    "wfq": Wfq,
+    "wfq-packet-active": WfqPacketActive,
+    "scfq": Scfq,
+    "wf2q-plus": Wf2qPlus,
+    "virtual-clock": VirtualClock,
+    "stride": StrideScheduling,
+    "cfs": Cfs,
+    "vtc": Vtc,
+    "vtc-artifact": VtcArtifact,
+    "dlpm": Dlpm,
+    "two-counter": TwoCounter,
+    "las": Las,
+    "las-v1": LasV1,
 }
 """The methods beside SFQ, by name."""
 SFQ = "sfq"

@@ -1,23 +1,28 @@
-"""Stride scheduling (Waldspurger and Weihl 1995), as far as the article compares it (article §6.1).
+"""Stride scheduling (Waldspurger and Weihl 1995), as far as the article compares it (article §6.1, §6.3).
 
 Each client has tickets, a stride that is a quantum divided by them, and a pass; the client of least pass is next, and
 its pass grows by its stride. A client that joins starts at the global pass, which grows by a quantum divided by all the
 tickets there are. Independent of `competition`: no rule is taken from there.
 
 The memorandum of 1995 differs at a join. It adds what remained of a stride when the client left, and at first a whole
-stride: its passes are finish tags where the article's are start tags. `Joins` names the difference.
+stride: its passes are finish tags where the article's are start tags. `Joins` names the differences. It was not at hand
+in the original; where tickets change, the distance to the global pass is rescaled as it is known to say.
+
+As a method of scheduling: a user is a client while it waits, tickets are weights, and each dispatch is one quantum,
+whatever the request costs. Nothing beside the events is used.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Generic, Literal
+from typing import ClassVar, Generic, Literal
 
-from sfq_spec.logic import Exact, Logic, N, T, U
+from sfq_spec.logic import Exact, Logic, N, T, U, V
+from sfq_spec.related.method import Job, Method, Situation
 
-Joins = Literal["at the global pass", "one stride later"]
+Joins = Literal["at the global pass", "one stride later", "with what remained"]
 
 
 @dataclass(frozen=True)
@@ -70,33 +75,82 @@ def allocate(logic: Logic[U, N, T], s: Stride[U, N, T], client: U, quantum: N) -
     )
 
 
+Clients = Stride[str, Fraction, bool]
+"""Whoever waits is an active client."""
+
+
 @dataclass(frozen=True)
-class StrideScheduler:
-    """Stride over queues: each dispatch is one quantum, whatever the request costs."""
+class Strides:
+    """What stride scheduling remembers."""
 
-    joins: Joins = "at the global pass"
+    clients: Clients
+    """Those that wait, and no others."""
+    remains: Mapping[str, Fraction]
+    """How far a client's pass was beyond the global pass when it left, in strides; only for `with what remained`."""
+
+
+@dataclass(frozen=True)
+class StrideScheduling(Method[Strides]):
+    """The head of the client of least pass goes next."""
+
+    title: ClassVar[str] = "stride"
     quantum: Fraction = Fraction(1)
-    state: Stride[str, Fraction, bool] = field(default_factory=lambda: Stride(Fraction(0), Fraction(0), {}, {}, {}))
-    queues: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """What every dispatch is taken to cost."""
+    joins: Joins = "at the global pass"
+    """Where the pass of a client begins that comes or comes back."""
 
-    def arrive(self, user: str, request: str, tickets: Fraction = Fraction(1)) -> StrideScheduler:
-        """A request waits; its user joins if it had none. `tickets` are those of a user that is new."""
-        logic = Exact(self.state.tickets.keys())
-        state = self.state
-        if user not in state.tickets:
-            state = replace(state, tickets={**state.tickets, user: tickets})
-        if not self.queues.get(user):
-            remain = self.quantum / state.tickets[user] if self.joins == "one stride later" else Fraction(0)
-            state = join(logic, state, user, remain)
-        return replace(self, state=state, queues={**self.queues, user: (*self.queues.get(user, ()), request)})
+    def __post_init__(self) -> None:
+        if self.quantum <= 0:
+            raise ValueError(f"quantum {self.quantum}: must be above zero")
 
-    def dispatch(self) -> tuple[StrideScheduler, str | None]:
-        """The oldest request of the client that is next; None where nobody waits."""
-        logic = Exact([user for user, queue in self.queues.items() if queue])
-        for user in logic.users:
-            if is_least(logic, self.state, user):
-                request, *rest = self.queues[user]
-                state = allocate(logic, self.state, user, self.quantum)
-                state = state if rest else leave(logic, state, user)
-                return replace(self, state=state, queues={**self.queues, user: tuple(rest)}), request
-        return self, None
+    def first(self) -> Strides:
+        """There are no clients."""
+        return Strides(Stride(Fraction(0), Fraction(0), {}, {}, {}), {})
+
+    def arrive(self, at: Situation[Strides], job: Job) -> Strides:
+        """A user that has not been waiting joins."""
+        if not at.joins(job):
+            return at.state
+        clients, tickets = at.state.clients, at.weight(job.user)
+        known = replace(clients, tickets={**clients.tickets, job.user: tickets})
+        strides = Fraction(self.joins != "at the global pass")
+        remain = at.state.remains.get(job.user, strides) * self.quantum / tickets
+        return replace(at.state, clients=join(Exact(known.tickets.keys()), known, job.user, remain))
+
+    def dispatch(self, at: Situation[Strides]) -> tuple[Strides, Job]:
+        """A quantum for the client of least pass; it leaves with its last request."""
+        logic = Exact(at.queues.keys())
+        user = next(user for user in at.queues if is_least(logic, at.state.clients, user))
+        job = at.head(user)
+        given = replace(at.state, clients=allocate(logic, at.state.clients, user, self.quantum))
+        return (self._left(given, user) if at.is_last(job) else given), job
+
+    def cancel(self, at: Situation[Strides], job: Job) -> Strides:
+        """A user that waits no more leaves."""
+        return at.state if job.user in at.queues else self._left(at.state, job.user)
+
+    def reweigh(self, at: Situation[Strides], user: str, before: Fraction) -> Strides:
+        """Other tickets: the distance of the pass from the global pass is the same number of strides as before."""
+        if user not in at.queues:
+            return at.state
+        clients, logic, tickets = at.state.clients, Exact(at.queues.keys()), at.weight(user)
+        remain = (clients.passes[user] - clients.global_pass) * before / tickets
+        left = leave(logic, clients, user)
+        known = replace(left, tickets={**left.tickets, user: tickets})
+        return replace(at.state, clients=join(logic, known, user, remain))
+
+    def _left(self, state: Strides, user: str) -> Strides:
+        s = state.clients
+        gone = leave(Exact(s.tickets.keys()), s, user)
+        remains = state.remains
+        if self.joins == "with what remained":
+            strides = (s.passes[user] - s.global_pass) * s.tickets[user] / self.quantum
+            remains = {**remains, user: strides}
+        kept = replace(
+            gone, passes=_but(gone.passes, user), tickets=_but(gone.tickets, user), active=_but(gone.active, user)
+        )
+        return Strides(kept, remains)
+
+
+def _but(mapping: Mapping[str, V], user: str) -> Mapping[str, V]:
+    return {other: value for other, value in mapping.items() if other != user}

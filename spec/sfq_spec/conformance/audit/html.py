@@ -3,34 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from html import escape
 from itertools import accumulate
 
 from sfq_spec.conformance.audit import told
-from sfq_spec.conformance.audit.chart import COLOURS, GREY, Chart, Curve, Level, Point, Span
 from sfq_spec.conformance.audit.fairness import NUMBER
 from sfq_spec.conformance.audit.findings import FairnessFinding, OrderFinding
 from sfq_spec.conformance.audit.timeline import Timeline
+from sfq_spec.conformance.page.chart import COLOURS, GREY, Chart, Curve, Level, Point, Span
+from sfq_spec.conformance.page.document import document, table, terms, text
 from sfq_spec.table import shown
-
-STYLE = """\
-:root { color-scheme: light dark; --ink: #1d2129; --dim: #636975; --paper: #fff; --line: #dfe2e8; --span: #f0d9a8; }
-@media (prefers-color-scheme: dark) {
-  :root { --ink: #e4e6eb; --dim: #9aa1ad; --paper: #16181d; --line: #343842; --span: #5a4a20; } }
-body { margin: 2rem auto; max-width: 60rem; padding: 0 1rem; font: 16px/1.5 system-ui, sans-serif;
-  color: var(--ink); background: var(--paper); }
-h1 { font-size: 1.4rem; } h2 { font-size: 1.1rem; margin-top: 2rem; }
-p.about { color: var(--dim); margin: 0 0 .5rem; }
-dl { display: grid; grid-template-columns: 11rem 1fr; gap: .3rem 1rem; } dt { color: var(--dim); } dd { margin: 0; }
-.conforms { color: #2c8a4b; font-weight: 600; } .does-not-conform { color: #c0392b; font-weight: 600; }
-.no-verdict { color: #b07d12; font-weight: 600; }
-table { border-collapse: collapse; } th, td { padding: .2rem .8rem; border-bottom: 1px solid var(--line); }
-th, td { text-align: right; font-variant-numeric: tabular-nums; } th:first-child, td:first-child { text-align: left; }
-svg { width: 100%; height: auto; font: 12px system-ui, sans-serif; fill: var(--ink); }
-svg text { fill: var(--ink); } svg .grid { stroke: var(--line); } svg .axis { stroke: var(--dim); }
-svg .level { stroke: var(--dim); stroke-dasharray: 5 4; } svg .span { fill: var(--span); fill-opacity: .6; }
-pre { overflow-x: auto; } pre b { color: #c0392b; }
-"""
 
 
 def page(found: OrderFinding | FairnessFinding, names: Sequence[str]) -> str:
@@ -41,37 +22,22 @@ def page(found: OrderFinding | FairnessFinding, names: Sequence[str]) -> str:
         title, lines, rest = "Fairness", list(told.fairness_lines(found)), [_users(found), *_plots(found)]
     kind = found.verdict.replace(" ", "-")
     rows = [
-        f"<dt>{escape(name)}</dt><dd{f' class={kind!r}' if name == 'verdict' else ''}>{escape(text)}</dd>"
-        for name, text in lines
+        (name, f"<span class={kind!r}>{text(said)}</span>" if name == "verdict" else text(said)) for name, said in lines
     ]
-    files = ", ".join(shown(name) for name in names)
-    return "\n".join(
-        [
-            "<!doctype html>",
-            '<html lang="en"><head><meta charset="utf-8">',
-            '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            f"<title>{title}: {escape(files)}</title>",
-            f"<style>\n{STYLE}</style></head><body>",
-            f"<h1>{title} of {escape(files)}</h1>",
-            f"<dl>{''.join(rows)}</dl>",
-            *rest,
-            "</body></html>\n",
-        ]
-    )
+    heading = f"{title} of {', '.join(names)}"
+    return document(heading, [f"<h1>{text(heading)}</h1>", terms(rows), *rest])
 
 
 def _context(found: OrderFinding) -> Iterator[str]:
     if found.context:
-        *before, last = (escape(told.record_line(record)) for record in found.context)
+        *before, last = (text(told.record_line(record)) for record in found.context)
         yield "<h2>The last events</h2>"
         yield f"<pre>{chr(10).join([*before, f'<b>{last}</b>'])}</pre>"
 
 
 def _users(found: FairnessFinding) -> str:
     header, *rows = told.user_rows(found)
-    cells = ["".join(f"<td>{escape(cell)}</td>" for cell in row) for row in rows]
-    head = "".join(f"<th>{escape(cell)}</th>" for cell in header)
-    return f"<h2>Users</h2><table><tr>{head}</tr>{''.join(f'<tr>{row}</tr>' for row in cells)}</table>"
+    return f"<h2>Users</h2>{table(header, (list(map(text, row)) for row in rows))}"
 
 
 def _plots(found: FairnessFinding) -> Iterator[str]:
@@ -113,7 +79,7 @@ class _Axis:
 
 
 def _figure(chart: Chart, about: str) -> str:
-    return f"<h2>{escape(chart.title)}</h2><p class='about'>{escape(about)}</p>\n{chart.svg()}"
+    return f"<h2>{text(chart.title)}</h2><p class='about'>{text(about)}</p>\n{chart.svg()}"
 
 
 def _groups(found: FairnessFinding) -> list[tuple[str, list[str], str]]:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from decimal import Decimal
 from fractions import Fraction
 from typing import IO, Any, Literal
 
@@ -59,7 +58,7 @@ class Unreadable(Exception):
     """A line that says nothing, or what cannot be; there is no verdict. The message names the place and the fix."""
 
 
-_records: msgspec.json.Decoder[Record] = msgspec.json.Decoder(Record, float_hook=Decimal)
+_records: msgspec.json.Decoder[Record] = msgspec.json.Decoder(Record, float_hook=numbers.decimal)
 _NEEDED = {
     "arrive": ("user", "request", "cost"),
     "cancel": ("request",),
