@@ -19,7 +19,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 .DELETE_ON_ERROR:
 # The targets share .venv and the cores, so they take turns, also under `make -j`.
 .NOTPARALLEL:
-.PHONY: verify test test-deep oracle lint bench third-party vectors schemas format lock clean help
+.PHONY: verify test test-deep oracle lint bench third-party vectors schemas methods format lock clean help
 
 verify: $(READY) ## Prove, then compare the machine and the scheduler on real requests (the main job)
 	$(BIN)/sfq-prove verify $(ARGS)
@@ -56,6 +56,9 @@ schemas: $(READY) ## Make the JSON Schemas again, from the structs that read the
 	$(BIN)/python -c 'from pathlib import Path; from sfq_spec.schemas import encoded; \
 	  [Path("spec/sfq_spec/data/schemas", name).write_bytes(data) for name, data in encoded().items()]'
 
+methods: $(READY) ## Put all methods to all questions again, and hold docs/comparison.md against it; ARGS=--write
+	$(BIN)/sfq-prove methods docs/comparison.md $(ARGS)
+
 format: $(READY) ## Rewrite the code in the project's style
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
@@ -69,7 +72,8 @@ lock: ## Write requirements-dev.lock anew; newer versions with ARGS=--upgrade (n
 	$(PYTHON) -m venv --clear build/lock
 	$(LOCK_ENV) build/lock/bin/pip install -qq pip-tools==$(PIP_TOOLS)
 	$(LOCK_ENV) build/lock/bin/pip-compile --quiet --no-config \
-	  --extra proofs --extra test --extra bench --extra lint --build-deps-for editable \
+	  --extra proofs --extra test --extra bench --extra lint --extra gateway --extra demo --extra integration \
+	  --build-deps-for editable \
 	  --generate-hashes --strip-extras --allow-unsafe \
 	  --no-emit-options --no-emit-index-url --no-emit-trusted-host --no-emit-find-links \
 	  --output-file $(LOCK) $(ARGS) pyproject.toml
@@ -97,7 +101,7 @@ $(READY): pyproject.toml $(LOCK)
 	  exit 1; }
 	@'$(PYTHON)' -c 'import ensurepip, venv' 2>/dev/null || { \
 	  echo "'$(PYTHON)' has no venv module: install it (on Debian and Ubuntu the package python3-venv)" >&2; exit 1; }
-	@echo "Preparing $(VENV) with $$('$(PYTHON)' --version); about half a minute, once."
+	@echo "Preparing $(VENV) with $$('$(PYTHON)' --version); about a minute, once."
 	@'$(PYTHON)' -m venv --clear $(VENV)
 	@$(BIN)/pip install -qq --require-hashes -r $(LOCK)
 	@$(BIN)/pip install -qq --no-deps --no-build-isolation --editable .

@@ -150,7 +150,14 @@ def test_what_a_text_tells_to_make_and_to_read_is_there(name: str) -> None:
 def test_the_makefile_has_what_every_reader_expects() -> None:
     expected = {"verify", "test", "test-deep", "lint", "bench", "format", "lock", "clean", "help"}
     assert targets(read("Makefile")) >= expected
-    assert re.findall(r"^section (\S+)$", read(".ci/run"), re.MULTILINE) == ["lint", "test", "oracle", "verify"]
+    assert re.findall(r"^section (\S+)$", read(".ci/run"), re.MULTILINE) == [
+        "lint",
+        "test",
+        "oracle",
+        "third-party",
+        "methods",
+        "verify",
+    ]
 
 
 def test_a_missing_target_or_file_is_found(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from sfq_proofs import deep, floats, ledger, page, streams
 from sfq_proofs.evidence import Evidence, gather
+from sfq_proofs.related import page as related
 from sfq_spec import ledger as written
 from sfq_spec.claims import BY_ID
 from sfq_spec.commands.console import Commands, Failure
@@ -80,6 +81,43 @@ def prove(
     else:
         _show(page.console(), evidence, mutants=mutants, searches=searches or claim is not None)
     raise typer.Exit(0 if evidence.holds else 1)
+
+
+@app.command()
+def methods(
+    page_: Annotated[Path, typer.Argument(metavar="PAGE", help="The page whose tables are made.")],
+    do_write: Annotated[bool, typer.Option("--write", help="Write the tables where they differ.")] = False,
+) -> None:
+    """Put every related method to every question, and hold the tables of a page against what comes of it.
+
+    Takes about a minute. Shortest runs, exact leads and scenarios are found anew; nothing is remembered.
+
+    \b
+    Examples:
+      sfq-prove methods docs/comparison.md
+      sfq-prove methods docs/comparison.md --write
+
+    \b
+    Exit status:
+      0  the page says what the runs say
+      1  it says something else
+      2  usage
+    """
+    try:
+        text = page_.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise Failure(f"{page_}: cannot be read: {error}") from None
+    with _telling() as tell:
+        made = related.blocks(tell)
+    try:
+        new = related.renewed(text, made)
+    except KeyError as unknown:
+        raise Failure(f"{page_}: there is no table {unknown}: the tables are {', '.join(made)}") from None
+    if do_write:
+        page_.write_text(new, encoding="utf-8")
+    for line in related.differences(text, new):
+        print(line)
+    raise typer.Exit(0 if do_write or new == text else 1)
 
 
 @app.command()

@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from sfq_proofs import related
-from sfq_proofs.related import search
+from sfq_proofs.related import search as searching
+from sfq_proofs.related.known import RUNS, breaks, known
+from sfq_proofs.related.search import Place, after, search
 from sfq_spec.conformance.shorthand import write
 from sfq_spec.related import behaviour
 from sfq_spec.related.behaviour import QUESTIONS, Question
@@ -46,7 +47,7 @@ class NewestFirst(MachineModel):
 
 @pytest.mark.parametrize(("faulty", "question"), [(Idle(), "WORK"), (NewestFirst(), "FIFO")])
 def test_a_fault_made_for_a_question_is_found(faulty: Model, question: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(related, "model", lambda policy: faulty)
+    monkeypatch.setattr(searching, "model", lambda policy: faulty)
     assert not search("faulty", BY_ID[question]).holds
 
 
@@ -77,7 +78,7 @@ def test_the_shortest_run_is_found(policy: str, question: str, run: str) -> None
 def test_what_a_method_is_known_for_is_found(policy: str, question: str) -> None:
     found = search(policy, BY_ID[question])
     assert not found.holds
-    assert not _holds_all_along(model(policy), BY_ID[question], found.run)
+    assert breaks(policy, BY_ID[question], found.run) == len(found.run)
 
 
 @pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question.id)
@@ -87,18 +88,11 @@ def test_sfq_holds(question: Question) -> None:
     assert found.longest >= 4
 
 
-def _holds_all_along(scheduler: Model, question: Question, run: tuple[Event, ...]) -> bool:
-    """Whether no branch of the monitor breaks on a run."""
-    places = [related._Place(question.first(scheduler), ())]
-    for event in run:
-        following = []
-        for place in places:
-            for after, holds in related._after(scheduler, question, place, event):
-                if not holds:
-                    return False
-                following.append(after)
-        places = following
-    return True
+@pytest.mark.parametrize(("policy", "question"), RUNS)
+def test_a_known_run_breaks_at_its_end(policy: str, question: str) -> None:
+    found = known(policy, question)
+    assert found is not None
+    assert found.longest == len(found.run)
 
 
 @pytest.mark.parametrize("policy", ["round-robin", "fifo", "sfq"])
@@ -106,13 +100,13 @@ def test_the_lead_is_that_of_all_intervals_looked_at_one_by_one(policy: str) -> 
     random, verdicts = Random(1), set[bool]()
     for _ in range(300):
         scheduler, question = model(policy), behaviour.Fair()
-        place = related._Place(question.first(scheduler), ())
+        place = Place(question.first(scheduler), ())
         points = [Point(frozenset(), {}, {})]
         holds = True
         for _ in range(12):
-            event = random.choice(list(related._events(scheduler, question, place)))
+            event = random.choice(list(searching._events(scheduler, question, place)))
             points.append(_point(points[-1], place.node.state, event, scheduler))
-            [(place, held)] = related._after(scheduler, question, place, event)
+            [(place, held)] = after(scheduler, question, place, event)
             holds = holds and held
         assert holds == all(_fair(points[: end + 1]) for end in range(len(points)))
         verdicts.add(holds)

@@ -74,27 +74,29 @@ def heavy(policy: str, cost: int) -> Heavy:
 
 @dataclass(frozen=True)
 class Return:
-    """A user that comes back, after so many requests of each of two others, who wait all the time."""
+    """A user that comes back after others, who wait all the time, have each had so many requests."""
 
     absence: int
     wait: int
     """Dispatches of the others before its first."""
     banked: int
     """Its dispatches before any other user's next, from its first on."""
+    never: bool
+    """Whether it had none at all in the time that was looked at."""
 
 
-def returning(policy: str, absence: int) -> Return:
+def returning(policy: str, absence: int, others: int = 2) -> Return:
     """What a user finds that was served once, stayed away, and comes back with many requests; all costs are 1."""
     server = Server(model(policy))
     server.arrive("back", [1])
     server.serve(1)
-    server.arrive("one", [1] * 4 * absence)
-    server.arrive("two", [1] * 4 * absence)
-    server.serve(2 * absence)
+    for number in range(others):
+        server.arrive(f"user-{number}", [1] * 4 * absence)
+    server.serve(others * absence)
     server.arrive("back", [1] * 2 * absence)
-    order = server.serve(2 * absence + 2)
+    order = server.serve(2 * absence + others)
     first = order.index("back") if "back" in order else len(order)
-    return Return(absence, first, len(list(_run(order[first:]))))
+    return Return(absence, first, len(list(_run(order[first:]))), first == len(order))
 
 
 def _run(order: Sequence[str]) -> Iterator[str]:

@@ -19,7 +19,7 @@ from sfq_spec.trace import Arrive, Complete, Dispatch, Event, SetWeight
 COSTS = (1, 3)
 MOST_WAITING = 2
 """Requests of one user that wait at once."""
-MOST_STATES = 20_000
+MOST_STATES = 5_000
 """A search ends with the length of run at which there are more."""
 LONGEST = 12
 
@@ -42,7 +42,9 @@ class Found:
         return not self.run
 
 
-class _Place(NamedTuple):
+class Place(NamedTuple):
+    """A moment of a run, and the run."""
+
     node: Node
     events: tuple[Event, ...]
 
@@ -50,20 +52,20 @@ class _Place(NamedTuple):
 def search(policy: str, question: Question, *, most_states: int = MOST_STATES, longest: int = LONGEST) -> Found:
     """Put one question to one method."""
     scheduler = model(policy)
-    level = [_Place(question.first(scheduler), ())]
+    level = [Place(question.first(scheduler), ())]
     if isinstance(question, Weighted):
-        level = [place for place, _ in _after(scheduler, question, level[0], SetWeight("A", 2))]
+        level = [place for place, _ in after(scheduler, question, level[0], SetWeight("A", 2))]
     seen: set[Any] = set()
     for length in range(1, longest + 1):
-        following: list[_Place] = []
+        following: list[Place] = []
         for place in level:
             for event in _events(scheduler, question, place):
-                for after, holds in _after(scheduler, question, place, event):
+                for reached, holds in after(scheduler, question, place, event):
                     if not holds:
-                        return Found(policy, question.id, after.events, length, len(seen))
-                    if (known := question.essence(scheduler, after.node)) not in seen:
+                        return Found(policy, question.id, reached.events, length, len(seen))
+                    if (known := question.essence(scheduler, reached.node)) not in seen:
                         seen.add(known)
-                        following.append(after)
+                        following.append(reached)
             if len(seen) > most_states:
                 return Found(policy, question.id, (), length - 1, len(seen))
         level = following
@@ -72,14 +74,15 @@ def search(policy: str, question: Question, *, most_states: int = MOST_STATES, l
     return Found(policy, question.id, (), longest, len(seen))
 
 
-def _after(scheduler: Model, question: Question, place: _Place, event: Event) -> Iterator[tuple[_Place, bool]]:
+def after(scheduler: Model, question: Question, place: Place, event: Event) -> Iterator[tuple[Place, bool]]:
+    """The moments that may come after an event, and whether it held there. The clock goes on by a second an event."""
     timed = question.timed or scheduler.uses_clock
     line = Line(event, Facts(time=Fraction(len(place.events))) if timed else NOTHING)
     for node, holds in question.follow(scheduler, place.node, line):
-        yield _Place(node, (*place.events, event)), holds
+        yield Place(node, (*place.events, event)), holds
 
 
-def _events(scheduler: Model, question: Question, place: _Place) -> Iterator[Event]:
+def _events(scheduler: Model, question: Question, place: Place) -> Iterator[Event]:
     state = place.node.state
     for user in "ABC"[: question.users]:
         if len(state.queues.get(user, ())) < MOST_WAITING:
