@@ -10,6 +10,8 @@ LOCK := requirements-dev.lock
 ORACLE := build/oracle
 ORACLE_LOCK := requirements-oracle.lock
 PIP_TOOLS := 7.6.2
+# Those marked `integration` too.
+EVERY := -m "integration or not integration"
 
 # Ask pip no questions; leave its own upgrades for another day.
 export PIP_NO_INPUT := 1
@@ -19,7 +21,8 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 .DELETE_ON_ERROR:
 # The targets share .venv and the cores, so they take turns, also under `make -j`.
 .NOTPARALLEL:
-.PHONY: verify test test-deep oracle lint bench third-party vectors schemas methods format lock clean help
+.PHONY: verify test test-deep test-integrations oracle lint bench vllm third-party vectors schemas settings methods format \
+  lock clean help
 
 verify: $(READY) ## Prove, then compare the machine and the scheduler on real requests (the main job)
 	$(BIN)/sfq-prove verify $(ARGS)
@@ -31,22 +34,33 @@ test-deep: $(READY) ## Run every test with many more examples from a fresh seed,
 	SFQ_PROFILE=deep $(BIN)/pytest -n auto --maxprocesses 4 $(ARGS)
 
 oracle: $(ORACLE)/.ready ## Compare three of the related methods with a simulator that others wrote
-	SFQ_ORACLE=required $(BIN)/pytest -n auto --maxprocesses 4 tests/oracle $(ARGS)
+	SFQ_ORACLE=required $(BIN)/pytest -n auto --maxprocesses 4 $(EVERY) tests/oracle $(ARGS)
 
 lint: $(READY) ## Check style, formatting and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-bench: $(READY) ## Measure the scheduler, the audit and the kit against their goals, and against others
+bench: $(READY) ## Measure scheduler, audit, kit, dispatcher and gateway against their goals, and against others
 	$(BIN)/python tests/benchmarks/run.py $(ARGS)
 	$(BIN)/python tests/benchmarks/audit.py
 	$(BIN)/python tests/benchmarks/validate.py
+	$(BIN)/python tests/benchmarks/fleet.py
+	$(BIN)/python tests/benchmarks/gateway.py
+
+test-integrations: $(ORACLE)/.ready ## Run what is slow and real: engines, promtool, a simulator and libraries of others
+	$(BIN)/python tests/third_party/environment.py
+	SFQ_ORACLE=required SFQ_THIRD_PARTY=required $(BIN)/pytest -m integration --durations 10 \
+	  --ignore tests/integrations/vllm tests/gateway tests/integrations tests/oracle tests/third_party $(ARGS)
+
+vllm: $(READY) ## Run the gateway before a real vLLM on processors (3.5 GB, Linux, needs Python 3.11)
+	$(BIN)/python tests/integrations/vllm/environment.py
+	SFQ_VLLM=required $(BIN)/pytest -s -m integration tests/integrations/vllm $(ARGS)
 
 third-party: $(READY) ## Try the kit on schedulers that others have published (needs Python 3.12 or newer besides)
 	$(BIN)/python tests/third_party/environment.py
 	$(BIN)/python tests/third_party/findings.py
-	SFQ_THIRD_PARTY=required $(BIN)/pytest tests/third_party $(ARGS)
+	SFQ_THIRD_PARTY=required $(BIN)/pytest $(EVERY) tests/third_party $(ARGS)
 
 vectors: $(READY) ## Make the vectors again, from the specification and its mutants
 	$(BIN)/python -c 'from pathlib import Path; from sfq_spec.conformance.generate import encoded; \
@@ -55,6 +69,9 @@ vectors: $(READY) ## Make the vectors again, from the specification and its muta
 schemas: $(READY) ## Make the JSON Schemas again, from the structs that read the formats
 	$(BIN)/python -c 'from pathlib import Path; from sfq_spec.schemas import encoded; \
 	  [Path("spec/sfq_spec/data/schemas", name).write_bytes(data) for name, data in encoded().items()]'
+
+settings: $(READY) ## Write the settings of the gateway into docs/gateway.md again
+	$(BIN)/python tests/integrations/page.py
 
 methods: $(READY) ## Put all methods to all questions again, and hold docs/comparison.md against it; ARGS=--write
 	$(BIN)/sfq-prove methods docs/comparison.md $(ARGS)
@@ -84,7 +101,7 @@ clean: ## Remove .venv and everything else that the targets made
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' Makefile
 
 # A folder of its own, for the version is not the one that is measured in `make bench`; its metadata asks for a newer
 # Python than its code does.

@@ -3,6 +3,8 @@
 `SFQ_PROFILE` chooses the profile: `ci` (the default) draws the same examples in every run, `dev` draws few and
 new ones, `deep` draws many from a seed that the header shows and includes the tests marked `deep`. A test that
 needs more examples than others takes a multiple of `settings.default.max_examples`, so that all profiles count.
+
+Tests marked `integration`, and those that need what others have written, are run where `-m` speaks of them.
 """
 
 from __future__ import annotations
@@ -17,7 +19,12 @@ from hypothesis import HealthCheck, settings
 
 PROFILE = os.environ.get("SFQ_PROFILE", "ci")
 SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
-DEEP_LEFT_OUT = pytest.StashKey[int]()
+LEFT_OUT = pytest.StashKey[dict[str, int]]()
+"""How many tests of each mark a run leaves out."""
+WITH = {"deep": "make test-deep", "integration": "make test-integrations"}
+"""What runs the tests of a mark."""
+OF_OTHERS = {"oracle": {"oracle"}, "third_party": {"name", "subject"}}
+"""Fixtures, by folder, that need what others have written."""
 
 # A loaded machine is slow without anything being wrong: no profile judges an example by the clock.
 _untimed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
@@ -36,7 +43,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
     """Give a deep run a seed that can be shown and given again; the workers of xdist inherit it."""
-    config.stash[DEEP_LEFT_OUT] = 0
+    config.stash[LEFT_OUT] = {}
     if PROFILE == "deep" and config.getoption("--hypothesis-seed") is None:
         config.option.hypothesis_seed = str(secrets.randbits(32))
 
@@ -49,33 +56,43 @@ def pytest_report_header(config: pytest.Config) -> str:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark what reads the real traces; leave the deep tests to the deep profile."""
+    """Mark what reads the real traces and what needs programs of others; leave out what was not asked for."""
     for item in items:
-        if "shared_data" in getattr(item, "fixturenames", ()):
+        fixtures = set(getattr(item, "fixturenames", ()))
+        if "shared_data" in fixtures:
             item.add_marker("data")
+        if fixtures & OF_OTHERS.get(item.path.parent.name, set()):
+            item.add_marker("integration")
     if PROFILE != "deep":
-        deep = [item for item in items if item.get_closest_marker("deep")]
-        items[:] = [item for item in items if not item.get_closest_marker("deep")]
-        config.stash[DEEP_LEFT_OUT] = len(deep)
-        config.hook.pytest_deselected(items=deep)
+        _leave_out("deep", config, items)
+    if "integration" not in config.option.markexpr:
+        _leave_out("integration", config, items)
+
+
+def _leave_out(mark: str, config: pytest.Config, items: list[pytest.Item]) -> None:
+    marked = [item for item in items if item.get_closest_marker(mark)]
+    items[:] = [item for item in items if not item.get_closest_marker(mark)]
+    config.stash[LEFT_OUT][mark] = len(marked)
+    config.hook.pytest_deselected(items=marked)
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """A worker of xdist hands its count to the controller, which has collected nothing itself."""
+    """A worker of xdist hands its counts to the controller, which has collected nothing itself."""
     if hasattr(session.config, "workeroutput"):
-        session.config.workeroutput["deep_left_out"] = session.config.stash[DEEP_LEFT_OUT]
+        session.config.workeroutput["left_out"] = session.config.stash[LEFT_OUT]
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
-    """Every worker has collected the same tests, so any one of them knows the count."""
-    node.config.stash[DEEP_LEFT_OUT] = getattr(node, "workeroutput", {}).get("deep_left_out", 0)
+    """Every worker has collected the same tests, so any one of them knows the counts."""
+    node.config.stash[LEFT_OUT] = getattr(node, "workeroutput", {}).get("left_out", {})
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     """No test is left out in silence."""
-    if count := config.stash[DEEP_LEFT_OUT]:
-        terminalreporter.write_line(f"Tests marked deep, left out: {count} (make test-deep runs them)")
+    for mark, count in config.stash[LEFT_OUT].items():
+        if count:
+            terminalreporter.write_line(f"Tests marked {mark}, left out: {count} ({WITH[mark]} runs them)")
 
 
 @pytest.fixture(scope="session")

@@ -39,8 +39,9 @@ def without_definitions(text: str) -> str:
 
 
 def bracketed(text: str) -> set[str]:
-    """The names in capitals that stand in brackets, and are meant as claims with a link."""
-    return set(re.findall(r"\[([A-Z][A-Z0-9-]+)\](?!\()", without_definitions(text)))
+    """The names in capitals that stand in brackets outside of code, and are meant as claims with a link."""
+    prose = re.sub(r"`[^`\n]*`", "", without_definitions(text))
+    return set(re.findall(r"\[([A-Z][A-Z0-9-]+)\](?!\()", prose))
 
 
 def mentioned(text: str) -> set[str]:
@@ -218,6 +219,7 @@ def test_a_claim_without_its_link_is_found() -> None:
     assert badly_linked("So it is.\n\n[INV-MONO]: claims.md") == {"INV-MONO"}
     assert badly_linked("So it is [[INV-MONO]].\n\n[INV-MONO]: claims.md") == set()
     assert bracketed("[INV-MONO]: claims.md") == set()
+    assert bracketed("The mark `[DONE]` is none, and [[INV-MONO]] is one.") == {"INV-MONO"}
 
 
 def test_a_dead_link_is_found(tmp_path: Path) -> None:

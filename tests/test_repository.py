@@ -153,8 +153,7 @@ def test_the_makefile_has_what_every_reader_expects() -> None:
     assert re.findall(r"^section (\S+)$", read(".ci/run"), re.MULTILINE) == [
         "lint",
         "test",
-        "oracle",
-        "third-party",
+        "test-integrations",
         "methods",
         "verify",
     ]

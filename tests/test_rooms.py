@@ -41,7 +41,12 @@ OPTIONAL = {
     "testing": {"pytest"},
 }
 """Parts of the specification that use a package where it is there, and say so where it is not."""
-OPTIONAL_IMPL = {"tokens": {"tokenizers"}}
+OPTIONAL_IMPL = {
+    "tokens": {"tokenizers"},
+    "policy": {"prometheus_client", "yaml"},
+    "gateway": {"starlette", "uvicorn", "aiohttp", "prometheus_client", "yaml", "jwt", "httptools"}
+    | {"typer", "rich", "xllamacpp", "gguf", "numpy"},
+}
 """The same of the scheduler's room."""
 
 NAMES_A_MODULE = re.compile(r"sfq_(spec|impl|proofs)(\.\w+)*(:\w+)?")

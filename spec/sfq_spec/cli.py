@@ -15,6 +15,7 @@ from sfq_spec.commands.console import Commands
 from sfq_spec.commands.importing import import_, sample_
 from sfq_spec.commands.running import run
 from sfq_spec.commands.schemas import schema
+from sfq_spec.commands.shadowing import shadow
 from sfq_spec.commands.validating import validate_, vectors
 
 app = typer.Typer(
@@ -28,6 +29,7 @@ app = typer.Typer(
 app.command("import")(import_)
 app.command("run")(run)
 app.command("audit")(audit)
+app.command("shadow")(shadow)
 app.command("compare")(compare_)
 app.command("claims")(claims)
 app.command("sample")(sample_)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from sfq_spec.conformance.piecemeal import Told
+    from sfq_spec.conformance.piecemeal import Piecemeal, Told
     from sfq_spec.conformance.subjects import Subject
 
 NAME = "sfq"
@@ -143,11 +143,11 @@ class Tests(pytest.File):
         held = self._run.held
         vectors, claims = Group.from_parent(self, name="vectors"), Group.from_parent(self, name="claims")
         for case in CASES:
-            yield Test.from_parent(vectors, name=case.id, ask=partial(held.vector, case.id))
+            yield Test.from_parent(vectors, name=case.id, ask=partial(held.vector, case.id), held=held)
         if self._run.budget:
-            yield Test.from_parent(self, name="random-histories", ask=held.histories)
+            yield Test.from_parent(self, name="random-histories", ask=held.histories, held=held)
         for claim in CLAIMS:
-            yield Test.from_parent(claims, name=claim, ask=partial(held.claim, claim))
+            yield Test.from_parent(claims, name=claim, ask=partial(held.claim, claim), held=held)
 
 
 class Group(pytest.Collector):
@@ -161,8 +161,9 @@ class Group(pytest.Collector):
 class Test(pytest.Item):
     """One vector, one claim, or the random histories."""
 
-    def __init__(self, *, ask: Callable[[], Told], **node: Any) -> None:
+    def __init__(self, *, ask: Callable[[], Told], held: Piecemeal, **node: Any) -> None:
         super().__init__(**node)
+        self._held = held
         self._ask = ask
         self.add_marker(NAME)
 
@@ -170,7 +171,7 @@ class Test(pytest.Item):
         """Find out what to tell. Where there is no verdict, that is an error and not a failure."""
         from sfq_spec.testing import no_verdict
 
-        with no_verdict():
+        with no_verdict(self._held.told):
             self._told = self._ask()
 
     def runtest(self) -> None:

@@ -312,9 +312,10 @@ def _module(name: str) -> Any:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
         if error.name and f"{name}.".startswith(f"{error.name}."):
-            raise CannotLoad(
-                f"there is no module {error.name!r}: start in the folder that holds it, or set PYTHONPATH"
-            ) from None
+            fix = "start in the folder that holds it, or set PYTHONPATH"
+            if name.endswith(".py"):
+                fix = f"write the module without `.py`: {name.removesuffix('.py')!r}"
+            raise CannotLoad(f"there is no module {error.name!r}: {fix}") from None
         raise CannotLoad(f"importing {name!r} raised {described(error)}") from error
     except (Exception, SystemExit) as error:
         raise CannotLoad(f"importing {name!r} raised {described(error)}") from error

@@ -64,6 +64,7 @@ class SFQConformance:
         params: dict[str, str] = request.node.callspec.params if hasattr(request.node, "callspec") else {}
         with no_verdict():
             held = _of_class(self, request)
+        with no_verdict(held.told):
             if "vector" in params:
                 return held.vector(params["vector"])
             if "claim" in params:
@@ -125,11 +126,16 @@ def end(told: Told) -> None:
 
 
 @contextmanager
-def no_verdict() -> Iterator[None]:
-    """Where there is no verdict, tell it without a traceback."""
+def no_verdict(told: set[str] | None = None) -> Iterator[None]:
+    """Where there is no verdict, tell it without a traceback: in short, where `told` has the reason already."""
     try:
         yield
     except NoVerdict as broken:
+        if told is not None:
+            if str(broken) in told:
+                short = _worded(str(broken).partition("\n")[0])
+                raise pytest.fail.Exception(f"no verdict: {short} (the same as above)", pytrace=False) from None
+            told.add(str(broken))
         reason, heard, said = str(broken).partition("\nIt said on standard error:\n")
         raise pytest.fail.Exception(f"no verdict: {_worded(reason)}{heard}{said}", pytrace=False) from None
 

@@ -37,9 +37,7 @@ def test_a_scenario_is_as_it_is_made() -> None:
 @pytest.mark.parametrize(("policy", "question"), [("fifo", "LEAD"), ("wf2q-plus", "BLIND"), ("sfq", "PROMPT")])
 def test_a_verdict_is_as_it_is_found(policy: str, question: str) -> None:
     found = search(policy, page.BY_ID[question])
-    row = next(
-        line for line in block("questions").splitlines() if line.startswith(f"| {titled(policy)} |")
-    )
+    row = next(line for line in block("questions").splitlines() if line.startswith(f"| {titled(policy)} |"))
     cells = [cell.strip() for cell in row.strip("|").split("|")]
     assert cells[1 + list(page.BY_ID).index(question)] == page._verdict(found)
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from schedulers.faulty import TiesByInsertion
 from schedulers.linear_scan import LinearScan, Refusal
+from schedulers.linked import FourWayHeap, IndexedHeap, Linked
 from schedulers.plain import Heap, LeastFirst
 from sfq_impl.heap import HeapScheduler
 from sfq_spec.tags import TagScheduler
@@ -104,6 +105,9 @@ CORRECT: tuple[Callable[[], Any], ...] = (
     LinearScan,
     LeastFirst,
     Heap,
+    Linked,
+    IndexedHeap,
+    FourWayHeap,
     HeapScheduler,
     Tags,
     RebasesAlways,

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
-from schedulers import faulty_heaps
+from schedulers import faulty_heaps, faulty_ids, faulty_linked
 from schedulers.linear_scan import LinearScan, Refusal
 from schedulers.plain import LeastFirst
 
@@ -349,11 +349,6 @@ class ForgetsWeights(LinearScan):
 
 FAULTY: tuple[Callable[[], Any], ...] = (
     CancelledStays,
-    faulty_heaps.StaleKey,
-    faulty_heaps.ActivatedTwice,
-    faulty_heaps.StalePlace,
-    faulty_heaps.WrongUserRemoved,
-    faulty_heaps.HoleNotSifted,
     Float32,
     WrapsOnRebase,
     ClampsOnRebase,
@@ -381,5 +376,8 @@ FAULTY: tuple[Callable[[], Any], ...] = (
     AcceptsDuplicates,
     ZeroWeight,
     ForgetsWeights,
+    *faulty_heaps.FAULTY,
+    *faulty_linked.FAULTY,
+    *faulty_ids.FAULTY,
 )
-"""Every faulty scheduler here."""
+"""Every faulty scheduler, here and beside."""

@@ -19,16 +19,20 @@ class LinearScan:
         self.v: Any = 0
         self.meters: dict[str, Any] = {}
         self.weights: dict[str, Any] = {}
-        self.queues: dict[str, deque[str]] = {}
+        self.queues: dict[str, Any] = {}
         self.costs: dict[str, Any] = {}
         self.owners: dict[str, str] = {}
         self.in_flight: set[str] = set()
+
+    def new_queue(self) -> Any:
+        """What holds the requests of one user."""
+        return deque[str]()
 
     def arrive(self, user: str, request: str, cost: Any) -> None:
         self._check(cost, "invalid-cost")
         if request in self.owners:
             raise Refusal("duplicate-request")
-        queue = self.queues.setdefault(user, deque())
+        queue = self.queues.setdefault(user, self.new_queue())
         if not queue:
             self.meters[user] = max(self.meters.get(user, 0), self.v)
         queue.append(request)
@@ -40,7 +44,7 @@ class LinearScan:
         if not waiting:
             return None
         user = min(waiting, key=lambda user: (self.meters[user], user))
-        request = self.queues[user].popleft()
+        request: str = self.queues[user].popleft()
         self.v = self.meters[user]
         self.meters[user] += Fraction(self.costs.pop(request)) / self.weights.get(user, 1)
         self.in_flight.add(request)

@@ -25,7 +25,7 @@ class LeastFirst(LinearScan):
         user = self.selected()
         if user is None:
             return None
-        request = self.queues[user].popleft()
+        request: str = self.queues[user].popleft()
         self.v = self.meters[user]
         self.meters[user] += self.charge(user, request)
         self.in_flight.add(request)

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 from pathlib import Path
 from typing import Protocol
 
@@ -16,7 +17,7 @@ from sfq_spec.commands.adapting import COMMANDS, NAMES, Language, skeleton
 from sfq_spec.conformance.protocol import Capabilities
 from sfq_spec.conformance.subjects import Errored, ProcessSubject, Skipped
 from sfq_spec.conformance.validate import bundled, smoke
-from sfq_spec.trace import Arrive, Dispatch, Event
+from sfq_spec.trace import Arrive, Cancel, Dispatch, Event
 
 SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 STRICT = ("-std=c99", "-pedantic", "-Wall", "-Wextra", "-Wconversion", "-Werror")
@@ -131,6 +132,19 @@ def test_the_adapter_in_c_reads_whatever_it_is_given(tmp_path: Path) -> None:
     assert told.stdout.count(b"\n") > 4_000
 
 
+def test_the_adapter_in_c_tells_lags(tmp_path: Path) -> None:
+    text = skeleton(Language.C).replace('\\"lag\\": false', '\\"lag\\": true')
+    text = text.replace(
+        "return (void)n, (void)ahead, NULL;", 'return *ahead = 0.375, n == 0 ? "A" : n == 1 ? "\\"" : NULL;'
+    )
+    with ProcessSubject(ready(Language.C, tmp_path, text)) as subject:
+        assert subject.hello.capabilities.lag
+        answers = subject.run("sample", [Arrive("A", "A1", 1), Dispatch(), Cancel("A1"), Dispatch()])
+        assert not isinstance(answers, Skipped)
+        assert [answer.lag for answer in answers] == [{"A": Fraction(3, 8), '"': Fraction(3, 8)}] * 4
+        assert (answers[1].dispatched, answers[2].refused) == ("A1", "unknown-request")
+
+
 def test_every_adapter_says_where_the_scheduler_goes_and_what_to_do() -> None:
     for language in Language:
         text = skeleton(language)
@@ -164,7 +178,7 @@ def test_the_command_writes_it(command: Running, tmp_path: Path, monkeypatch: py
         (["new"], "Missing option '--language'"),
         (["new", "--language", "cobol"], "'cobol' is not one of"),
         (["old", "--language", "c"], "'old' is not"),
-        (["new", "--language", "c", "-o", "missing/adapter.c"], "missing/adapter.c: cannot be written: No such file"),
+        (["new", "--language", "c", "-o", "missing/adapter.c"], "missing: is not a folder that exists; make it first"),
         (["new", "--language", "c", "-o", "here.c"], "here.c: is there already: name another file with -o"),
     ],
 )

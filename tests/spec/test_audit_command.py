@@ -143,7 +143,22 @@ def test_too_many_users_for_all_pairs(trace: Path, tmp_path: Path, command: Comm
     unfair.write_text("".join(tampered(trace)))
     told = command("audit", str(unfair), "--mode", "fairness", "--most-users", "0")
     assert told.status == 2
-    assert "no verdict on FAIR-LEAD: there are too many users" in told.out
+    assert "no verdict on FAIR-LEAD: no pair was looked at" in told.out
+    assert "worst lead: not looked for: --most-users 0 asks for the certificate alone" in told.out
+    assert "which leaves FAIR-LEAD open" in told.out
+    told = command("audit", str(unfair), "--mode", "fairness")
+    assert told.status == 0
+    assert "was not dispatched each time, which does not break FAIR-LEAD" in told.out
+
+
+def test_a_broken_fair_lead_is_not_called_open(tmp_path: Path, command: Command) -> None:
+    log = tmp_path / "log.csv"
+    log.write_text("user,in,out,cost\n" + "B,0,99,1\n" + "".join(f"A,{n},{n + 1},1\n" for n in range(9)))
+    columns = ("--user-column", "user", "--arrival-column", "in", "--dispatch-column", "out", "--cost-column", "cost")
+    told = command("audit", str(log), "--format", "csv", *columns)
+    assert told.status == 1
+    assert "was not dispatched each time, and FAIR-LEAD is broken" in told.out
+    assert "leaves FAIR-LEAD open" not in told.out
 
 
 class Page(HTMLParser):
@@ -210,6 +225,9 @@ def test_weights_that_the_log_does_not_tell(command: Command) -> None:
     assert given.status == 0
     assert [(user["user"], user["weight"], user["charged"]) for user in found["users"]] == [("A", 2, 10), ("B", 1, 10)]
     assert found["events"] == 60
+    misspelt = command("audit", "-", "--format", "csv", *options, "--weight", "a=2", stdin=log.encode())
+    assert "a weight is given to a, of whom nothing was dispatched: is the name right?" in misspelt.out
+    assert "of whom nothing" not in given.out + equal.out
 
 
 @pytest.mark.parametrize(
@@ -219,6 +237,15 @@ def test_weights_that_the_log_does_not_tell(command: Command) -> None:
         (
             ["--format", "csv", "--user-column", "u", "--arrival-column", "a", "--dispatch-column", "d"],
             "csv needs --cost",
+        ),
+        (["--cost-column", "c"], "--cost-column: only with --format csv; the format here is trace"),
+        (
+            ["--format", "litellm", "--input-column", "i", "--time-unit", "ms"],
+            "--input-column, --time-unit: only with --format csv;",
+        ),
+        (
+            ["--format", "vtc", "--user-column", "u"],
+            "--user-column: only with --format csv or litellm; the format here is vtc",
         ),
         (["--weight", "A"], "A is not a user and a weight above zero, such as alice=2"),
         (["--weight", "A=0"], "is not a user and a weight above zero"),

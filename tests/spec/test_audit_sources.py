@@ -160,6 +160,10 @@ def test_any_csv_with_tokens_and_dates() -> None:
     ("text", "reason"),
     [
         ("who,came,price\nA,1,1\n", "line 1: field `went`: is missing from the header"),
+        (
+            "who;came;went\nA;1\n",
+            "line 1: field `who`: is missing from the header, which needs who, came, went, price, and is 'who;came",
+        ),
         ("who,came,went,price\nA,2,1,1\n", "line 2: field `went`: is 1 s before the arrival"),
         ("who,came,went,price\nA,1,1,0\n", "line 2: field `price`: 0 is not above zero"),
         ("who,came,went,price\n,1,1,1\n", "line 2: field `who`: is empty"),

@@ -43,10 +43,26 @@ def test_the_report_for_machines(reports: tuple[Any, Xml.Element, str]) -> None:
     assert told["verdict"] == "does-not-conform"
     assert told["counts"] == {"passed": 3, "failed": 2, "skipped": 0, "excused": 0}
     assert told["implementation"]["language"] == "python"
+    assert told["shortest"] == min(told["failures"], key=lambda failure: len(failure["trace"]))["case"]
     for failure in told["failures"]:
         assert failure["event"] == len(failure["trace"])
         assert "R-SELECT" in failure["claims"]
         assert failure["trace"][-1]["dispatched"] not in failure["legal"]
+
+
+def test_of_a_long_run_with_many_lags_the_end_is_told_and_what_is_left_out(command: Running) -> None:
+    options = ["--only", "a-thousand-users", "--only", "article-table", "--budget", "0", "--json"]
+    told = command("validate", "--python", "schedulers.faulty:RandomTies", *options)
+    failures = {failure["case"]: failure for failure in json.loads(told.out)["failures"]}
+    long, short = failures["a-thousand-users"], failures["article-table"]
+    assert len(told.out) < 120_000
+    assert (len(long["trace"]), short["left-out"]) == (100, None)
+    assert len(short["trace"]) == short["event"]
+    assert long["left-out"]["events-before"] == long["event"] - 100 > 900
+    named = {user for entry in long["trace"] for user in entry["lag"]}
+    assert named
+    assert len(named) + long["left-out"]["lags-of-users"] >= 1_000
+    assert long["trace"][-1]["dispatched"][:4] in named
 
 
 def test_the_run_of_a_failure_can_be_audited(reports: tuple[Any, Xml.Element, str], tmp_path: Path) -> None:
@@ -68,7 +84,8 @@ def test_the_report_for_a_test_runner(reports: tuple[Any, Xml.Element, str]) -> 
 def test_the_report_for_a_summary(reports: tuple[Any, Xml.Element, str]) -> None:
     _, _, text = reports
     rows = [line for line in text.splitlines() if line.startswith("| ties-")]
-    assert len(rows) == 2
+    assert [row.split()[1] for row in rows] == ["ties-utf-16", "ties-code-points"]
+    assert "The cases that fail are about IdsByBytes (2 of 4), LastIdFirst (2 of 4)." in text
     assert all(row.count(" | ") == 3 for row in rows)
     assert "**does not conform: 3 cases passed, 2 failed, 0 skipped**" in text
 

@@ -74,7 +74,7 @@ def test_what_a_scheduler_cannot_do_is_skipped_and_said() -> None:
     claims = {claim: pieces.claim(claim) for claim in CLAIMS}
     assert {claim for claim, about in claims.items() if about.status == "passed"} == passed
     assert {about.status for claim, about in claims.items() if claim not in passed} == {"skipped"}
-    assert claims["R-WEIGHT"].text == "every case that names R-WEIGHT was skipped: needs weights"
+    assert claims["R-WEIGHT"].text == "every case that names R-WEIGHT was skipped: needs cancel, recost, weights"
 
 
 def test_an_adapter_is_tested_and_stopped(tmp_path: Path) -> None:

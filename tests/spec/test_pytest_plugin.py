@@ -185,16 +185,18 @@ def test_an_adapter_that_dies_is_not_asked_again(run: Running) -> None:
     ran = run("--sfq-command", f"'{sys.executable}' dies.py", "-k", "article or FAIR-LEAD")
     assert ran.outcomes.pop("article-table") == "skipped"
     assert set(ran.outcomes.values()) == {"error"}
-    (reason,) = {text for text in ran.texts.values() if "not today" not in text}
-    assert "the adapter has ended" in reason
-    assert "out of memory" in reason
+    reasons = [text for text in ran.texts.values() if "not today" not in text]
+    assert len(reasons) > 3
+    assert all("the adapter has ended" in reason for reason in reasons)
+    assert ["out of memory" in reason for reason in reasons].count(True) == 1
+    assert ["(the same as above)" in reason for reason in reasons].count(False) == 1
 
 
 def test_a_scheduler_in_python_that_is_broken_in_some_cases_is_judged_in_the_others(run: Running) -> None:
-    some = "cancel-head or article-table or KEEP-FORGET or R-FIFO"
+    some = "cancel-middle or article-table or KEEP-FORGET or R-FIFO"
     ran = run("--sfq", "samples:Odd", "--sfq-budget", "0", "-k", some)
-    assert ran.named("error") == {"cancel-head", "R-FIFO"}
-    assert "refused with the code 'because'" in ran.texts["cancel-head"]
+    assert ran.named("error") == {"cancel-middle", "R-FIFO"}
+    assert "refused with the code 'because'" in ran.texts["cancel-middle"]
     assert ran.named("passed") == {"article-table", "KEEP-FORGET"}
 
 

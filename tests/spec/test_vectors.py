@@ -6,11 +6,13 @@ from importlib import resources
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from sfq_spec.claims import BY_ID
 from sfq_spec.conformance import generate, handwritten, shorthand
 from sfq_spec.conformance.case import make
 from sfq_spec.conformance.generate import Disagreement, shortest_difference
+from sfq_spec.conformance.protocol import Capabilities
 from sfq_spec.conformance.validate import bundled
 from sfq_spec.mutants import BY_NAME, MUTANTS
 
@@ -127,6 +129,13 @@ def test_what_is_written_by_hand_is_held_against_the_machine(monkeypatch: pytest
     monkeypatch.setattr(generate, "WRITTEN", (wrong,))
     with pytest.raises(Disagreement, match="A1 B1"):
         list(generate.written())
+
+
+def test_every_adapter_gets_everything_that_it_can_take_at_once() -> None:
+    can = Capabilities(cancel=True, weights=True, recost=True)
+    for able in (replace(can, numbers="binary64"), replace(can, numbers="integer"), Capabilities()):
+        taken = [case.id for case in HELD.cases if case.id.startswith("mixture-") and not able.lacks(case.requires)]
+        assert len(taken) >= 4, able
 
 
 def test_requirements_are_told() -> None:

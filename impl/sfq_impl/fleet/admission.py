@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from heapq import heappop, heappush
 
 from sfq_impl.fleet.request import QueueFull, Request
+
+SLACK = 64
+"""Sizes that may be remembered beyond two for each request that waits."""
 
 
 @dataclass(frozen=True)
@@ -31,8 +35,18 @@ class Queue:
         self.cost = 0
         self.requests_of: Counter[str] = Counter()
         self.cost_of: Counter[str] = Counter()
+        self._of_size: Counter[int] = Counter()
+        self._sizes: list[int] = []
+        """The sizes of requests that wait, least first, and some of which none waits any more."""
         self.pace = 0.0
         """Seconds from one dispatch to the next, lately; what `Retry-After` is guessed from."""
+
+    @property
+    def least_tokens(self) -> int:
+        """No request that waits has fewer tokens."""
+        while self._sizes and not self._of_size[self._sizes[0]]:
+            del self._of_size[heappop(self._sizes)]
+        return self._sizes[0] if self._sizes else 0
 
     def check(self, request: Request) -> None:
         """Raises `QueueFull` where the request would pass a limit. It is not counted yet."""
@@ -49,10 +63,17 @@ class Queue:
     def join(self, request: Request) -> None:
         """The request waits."""
         self._count(request, 1)
+        if request.tokens not in self._of_size:
+            heappush(self._sizes, request.tokens)
+        self._of_size[request.tokens] += 1
+        if len(self._sizes) > 2 * self.requests + SLACK:
+            self._of_size = +self._of_size
+            self._sizes = sorted(self._of_size)
 
     def leave(self, request: Request) -> None:
         """The request waits no more."""
         self._count(request, -1)
+        self._of_size[request.tokens] -= 1
 
     def _count(self, request: Request, sign: int) -> None:
         self.requests += sign

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from sfq_impl.fleet.request import Request
+from sfq_impl.fleet.strategies import LeastLoaded
+
+__all__ = ["LeastLoaded", "Placement", "Server", "State", "Strategy"]
 
 State = Literal["up", "down", "draining"]
 
@@ -33,8 +37,14 @@ class Server:
 
     def has_room(self, request: Request) -> bool:
         """Whether it can take the request now."""
-        fits = self.most_tokens is None or self.tokens + request.tokens <= self.most_tokens
-        return self.state == "up" and len(self.held) < self.most_requests and fits
+        return request.tokens <= self.room
+
+    @property
+    def room(self) -> float:
+        """The most tokens that a request may have for which there is room now; below 0 where there is for none."""
+        if self.state != "up" or len(self.held) >= self.most_requests:
+            return -1
+        return math.inf if self.most_tokens is None else self.most_tokens - self.tokens
 
     @property
     def load(self) -> float:
@@ -62,14 +72,6 @@ class Strategy(Protocol):
         """One of them; there is at least one."""
 
 
-class LeastLoaded:
-    """The emptiest; of equals the one of least name."""
-
-    def choose(self, request: Request, servers: Sequence[Server]) -> Server:
-        """One of them."""
-        return min(servers, key=lambda server: (server.load, server.name))
-
-
 class Placement:
     """The servers, and how one of them is chosen."""
 
@@ -81,6 +83,10 @@ class Placement:
         """The server for a request, which is not on it yet; None where none has room."""
         room = [server for server in self.servers.values() if server.has_room(request)]
         return self.strategy.choose(request, room) if room else None
+
+    def room(self) -> float:
+        """No request of more tokens has room anywhere now; below 0 where none has."""
+        return max((server.room for server in self.servers.values()), default=-1)
 
     def could_place(self, request: Request) -> bool:
         """Whether any server would have room for it, were it empty and up."""

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from sfq_impl.fleet.request import Outcome, Request
 from sfq_impl.heap import HeapScheduler
+from sfq_impl.overtaking import OvertakingScheduler
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,17 @@ class Policy(Protocol):
 
     def set_weight(self, user: str, weight: float) -> None:
         """The share of a user from now on. Raises `InvalidWeight`; does nothing where the policy has no shares."""
+
+
+@runtime_checkable
+class Holding(Policy, Protocol):
+    """A policy that others may overtake under: what the mode `overtake` of the dispatcher needs (article §5.2)."""
+
+    def hold(self) -> None:
+        """The request that `next` has named fits nowhere: its user is passed over until it is released."""
+
+    def release(self, user: str) -> None:
+        """The user takes part again. A `cancel` of any of its requests releases it too."""
 
 
 class Sfq:
@@ -80,6 +92,23 @@ class Sfq:
     def set_weight(self, user: str, weight: float) -> None:
         """Charges are divided by it from now on."""
         self.scheduler.set_weight(user, weight)
+
+
+class OvertakingSfq(Sfq):
+    """The same, where others go first if a request fits nowhere (`sfq_impl.overtaking`)."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._overtaking = OvertakingScheduler()
+        self.scheduler = self._overtaking
+
+    def hold(self) -> None:
+        """Whoever is next has left the competition."""
+        self._overtaking.hold()
+
+    def release(self, user: str) -> None:
+        """It rejoins."""
+        self._overtaking.release(user)
 
 
 class Fifo:

@@ -33,10 +33,12 @@ class Request:
     ended: Ending | None = None
     servers: list[str] = field(default_factory=list)
     """Where it was placed; more than one where a server died before it had answered."""
+    overtook: tuple[str, ...] = ()
+    """Users whose next request could not be placed when this one was dispatched, by id; none unless others overtake."""
 
 
 class TurnedAway(Exception):
-    """A request that is not served, and not charged. The message is for the client."""
+    """A request that is not served, and not charged unless it had its turn before. The message is for the client."""
 
 
 class QueueFull(TurnedAway):
@@ -51,7 +53,7 @@ class Expired(TurnedAway):
     """A request that has waited as long as it may."""
 
     def __init__(self, waited: float, place: int) -> None:
-        super().__init__(f"waited {waited:.1f} s for a server, as long as it may; {place:,} were before it")
+        super().__init__(f"waited {waited:.1f} s for a server, as long as it may; others that wait: {place:,}")
         self.waited, self.place = waited, place
 
 

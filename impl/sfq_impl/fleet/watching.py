@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from sfq_impl.fleet.placement import Server
 from sfq_impl.fleet.policy import Usage
@@ -10,7 +10,10 @@ from sfq_impl.fleet.request import Outcome, Request, TurnedAway
 
 
 class Observer(Protocol):
-    """Called at once, in the order in which things happen. Must return soon and raise nothing."""
+    """Called at once, in the order in which things happen. Must return soon and raise nothing.
+
+    What it raises all the same is told to the event loop's handler of exceptions, and changes nothing.
+    """
 
     def arrived(self, request: Request) -> None:
         """A request waits."""
@@ -26,3 +29,11 @@ class Observer(Protocol):
 
     def ended(self, request: Request, outcome: Outcome, usage: Usage | None) -> None:
         """A dispatched request has ended."""
+
+
+@runtime_checkable
+class WeightObserver(Protocol):
+    """An observer that has this method is told of weights as well."""
+
+    def weighed(self, user: str, weight: float) -> None:
+        """The share of a user has changed, from its next charge on."""

@@ -77,6 +77,8 @@ def adapter(
             file.write(text)
     except FileExistsError:
         raise Failure(f"{path}: is there already: name another file with -o") from None
+    except (FileNotFoundError, NotADirectoryError):
+        raise Failure(f"{path.parent}: is not a folder that exists; make it first") from None
     except OSError as error:
         raise Failure(f"{path}: cannot be written: {error.strerror}") from None
     say(f"written: {path}; put your scheduler into it, then: {COMMANDS[language].format(path)}")

@@ -32,6 +32,7 @@ from sfq_spec.conformance.audit.findings import (
 )
 from sfq_spec.conformance.audit.formats import UNITS, Columns, Prices, Tally
 from sfq_spec.conformance.audit.order import Order
+from sfq_spec.conformance.audit.overtaking import OvertakingOrder
 from sfq_spec.conformance.audit.reading import Log
 from sfq_spec.conformance.audit.records import Batch, Record, Unreadable
 from sfq_spec.conformance.audit.timeline import Timeline
@@ -61,6 +62,13 @@ class Ties(StrEnum):
 
     USER_ID = "user-id"
     ANY = "any"
+
+
+class Placement(StrEnum):
+    """What happens where the next request fits nowhere."""
+
+    STALL = "stall"
+    OVERTAKE = "overtake"
 
 
 def weight(text: str) -> tuple[str, Fraction]:
@@ -93,6 +101,9 @@ def audit(
         Mode | None, typer.Option(show_default="order for a trace, else fairness", help="The question.")
     ] = None,
     ties: Annotated[Ties, typer.Option(help="Order: whom a tie between equal meters may go to.")] = Ties.USER_ID,
+    placement: Annotated[
+        Placement, typer.Option(help="Order: may others overtake the users whom a dispatch names in `held`?")
+    ] = Placement.STALL,
     as_json: Annotated[bool, typer.Option("--json", help="The result for machines.")] = False,
     page: Annotated[str, typer.Option("--html", metavar="FILE", help="A page with plots, in one file.")] = "",
     weights: Annotated[
@@ -137,7 +148,7 @@ def audit(
       sfq-spec import sample | sfq-spec run - | sfq-spec audit -
       sfq-spec audit trace.jsonl.gz --mode fairness --html page.html
       sfq-spec audit overload_VTC.csv --format vtc
-      sfq-spec audit log.csv --format csv --user-column tenant --arrival-column queued_at
+      sfq-spec audit log.csv --format csv --user-column tenant --arrival-column queued_at \\
           --dispatch-column started_at --input-column prompt --output-column completion
 
     \b
@@ -151,11 +162,14 @@ def audit(
     if format is Format.CSV:
         costs = (cost_column, input_column, output_column)
         columns = _columns(user_column, arrival_column, dispatch_column, costs, time_unit)
+    else:
+        named = {"arrival": arrival_column, "dispatch": dispatch_column, "cost": cost_column}
+        _only_csv(format, {**named, "input": input_column, "output": output_column}, user_column, time_unit)
     if as_json and page == STANDARD:
         raise Failure("--json and --html - would both go to standard output: name a file for the page")
     log = Log(format.value, columns, user_column, prices)
     given = [Record("weight", user, weight=share) for user, share in map(weight, weights or [])]
-    task = Task(log, traces, given, ties is Ties.ANY, most_users, as_json or bool(page))
+    task = Task(log, traces, given, ties is Ties.ANY, most_users, as_json or bool(page), placement)
     mode = mode or (Mode.ORDER if format is Format.TRACE else Mode.FAIRNESS)
     try:
         found = task.order() if mode is Mode.ORDER else task.fairness()
@@ -183,11 +197,13 @@ class Task:
     any_tie: bool
     most_users: int
     with_timeline: bool
+    placement: Placement = Placement.STALL
 
     def order(self) -> OrderFinding:
         """Whether it is the machine's trace."""
+        order = OvertakingOrder if self.placement is Placement.OVERTAKE else Order
         with self._batches(Tally()) as batches:
-            return audit_order(batches, Order(any_tie=self.any_tie), self.weights)
+            return audit_order(batches, order(any_tie=self.any_tie), self.weights)
 
     def fairness(self) -> FairnessFinding:
         """How unfair it was. Where the worst lead leaves FAIR-LEAD open, the files are read again, for the excess."""
@@ -234,8 +250,18 @@ def _columns(user: str, arrival: str, dispatch: str, costs: tuple[str, str, str]
     return Columns(user, arrival, dispatch, *costs, time_unit)
 
 
+def _only_csv(format: Format, columns: dict[str, str], user: str, time_unit: str) -> None:
+    given = [f"--{name}-column" for name, column in columns.items() if column]
+    given += ["--user-column"] if user and format is not Format.LITELLM else []
+    given += ["--time-unit"] if time_unit != "s" else []
+    if given:
+        readers = "csv or litellm" if given == ["--user-column"] else "csv"
+        raise Failure(f"{', '.join(given)}: only with --format {readers}; the format here is {format.value}")
+
+
 def _hint(format: Format, reason: str) -> str:
-    if format is Format.TRACE and "line 1: is not JSON" in reason:
+    first = ("line 1: is not JSON", "line 1: field `event`: is missing")
+    if format is Format.TRACE and any(sign in reason for sign in first):
         return "; if it is another system's log, say so by --format vtc, litellm or csv"
     return ""
 

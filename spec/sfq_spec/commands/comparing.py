@@ -29,6 +29,7 @@ from sfq_spec.trace import BadLine
 
 N = TypeVar("N", int, Fraction)
 
+AS_A_LINE = '{"time": 1.5, "user": "A", "input_tokens": 100, "output_tokens": 20}, one a line'
 GAP = 2
 """Letters between columns."""
 STYLES = {True: "green", False: "red", None: "yellow"}
@@ -174,15 +175,29 @@ def _read(name: str, how: files.Reading) -> Workload:
     try:
         with reading(name) as source, progress("reading", source.size) as show:
             source.watch(show)
-            return files.workload(source.name, b"".join(iter(source.readline, b"")), how)
-    except BadLine as bad:
-        raise Failure(f"{name}: {bad}") from None
+            data = b"".join(iter(source.readline, b""))
+            try:
+                return files.workload(source.name, data, how)
+            except BadLine as bad:
+                raise Failure(f"{name}: {bad}{_hint(data)}") from None
+            except BadWorkload as bad:
+                raise Failure(f"{bad}{_hint(data) if 'is no workload' in str(bad) else ''}") from None
     except Failure as failure:
         if "No such file" in str(failure):
             raise Failure(
                 f"{name} is neither a file nor a scenario: the scenarios are {', '.join(SCENARIOS)}"
             ) from None
         raise
+
+
+def _hint(data: bytes) -> str:
+    """What to do with a log that `sfq-spec audit` reads and this does not."""
+    first = data[:4096].lstrip().partition(b"\n")[0]
+    spend = any(name in data[:4096] for name in (b'"startTime"', b'"prompt_tokens"'))
+    if not spend and (b"," not in first or first[:1] in (b"{", b"[")):
+        return ""
+    what = "a spend log of LiteLLM" if spend else "a CSV file with columns of its own"
+    return f"; if it is {what}, only audit reads it: here, write each request as {AS_A_LINE}"
 
 
 def _changed(work: Workload, weights: dict[str, Fraction], servers: int | None) -> Workload:

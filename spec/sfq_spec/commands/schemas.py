@@ -45,7 +45,7 @@ def schema(
         case Action.COPY:
             folder = Path(what or ".")
             if not folder.is_dir():
-                raise Failure(f"{folder}: is not a folder")
+                raise Failure(f"{folder}: is not a folder that exists; make it first")
             for name in schemas.names():
                 path = folder / f"sfq-{name}.schema.json"
                 try:

@@ -5,22 +5,32 @@ from __future__ import annotations
 import json
 import secrets
 import sys
+from collections.abc import Sequence
 from contextlib import redirect_stdout
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
+from sfq_spec.commands import validating_las as las
 from sfq_spec.commands.console import Failure, progress, say
 from sfq_spec.conformance import report as reports
 from sfq_spec.conformance import shorthand
 from sfq_spec.conformance.case import Case
 from sfq_spec.conformance.histories import NeedsHypothesis
 from sfq_spec.conformance.hosted import HostedSubject
+from sfq_spec.conformance.las.case import LasCase
 from sfq_spec.conformance.page import verdict
 from sfq_spec.conformance.subjects import PATIENCE, NoVerdict, ProcessSubject, Subject
 from sfq_spec.conformance.validate import Report, bundled, chosen, validate
+
+
+class Judged(StrEnum):
+    """What a scheduler may claim to be."""
+
+    SFQ = "sfq"
+    LAS = "las"
 
 
 def validate_(
@@ -28,6 +38,7 @@ def validate_(
         list[str] | None, typer.Argument(metavar="-- COMMAND...", help="The adapter, a process of its own.")
     ] = None,
     python: Annotated[str | None, typer.Option(metavar="MODULE:FACTORY", help="A scheduler in Python.")] = None,
+    policy: Annotated[Judged, typer.Option(help="What it claims to be.")] = Judged.SFQ,
     only: Annotated[list[str] | None, typer.Option(help="Cases of this id, flag or claim; may be repeated.")] = None,
     skip: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Ids of cases known to fail, one a line. One that passes fails.")
@@ -54,7 +65,8 @@ def validate_(
       sfq-spec validate -- ./adapter --fast
       sfq-spec validate --python my_scheduler:Scheduler --only ResetOnReturn --budget 0
       sfq-spec validate --html page.html -- ./adapter
-      sfq-spec validate --json -- node adapter.js > report.json
+      sfq-spec validate --json -- node adapter.mjs > report.json
+      sfq-spec validate --policy las -- ./adapter
 
     \b
     Exit status:
@@ -64,6 +76,8 @@ def validate_(
     """
     if bool(command) == bool(python):
         raise Failure("name one scheduler: --python module:factory, or -- and the command of an adapter")
+    if policy is Judged.LAS:
+        _validate_las(command, only or [], skip, budget, seed, patience, as_json, junit, markdown, html)
     if any_tie and not python:
         raise Failure('--any-tie is for --python: an adapter says "ties": "any" among its capabilities')
     vectors = bundled()
@@ -102,6 +116,36 @@ def validate_(
     raise typer.Exit(0 if report.conforms else 1)
 
 
+def _validate_las(
+    command: list[str] | None,
+    only: list[str],
+    skip: Path | None,
+    budget: int,
+    seed: int | None,
+    patience: float,
+    as_json: bool,
+    junit: Path | None,
+    markdown: Path | None,
+    html: Path | None,
+) -> NoReturn:
+    """The same for policies of least attained service."""
+    if not command:
+        raise Failure("--policy las is for adapters: -- and the command")
+    if html:
+        raise Failure("--html is not for --policy las: the runs there have a clock; take --json or --markdown")
+    excused = excused_by(skip, tuple(las.cases([])))
+    drawn = secrets.randbelow(2**31) if seed is None else seed
+    try:
+        report = las.verdict(las.Asked(command, only, excused, budget, drawn, patience))
+    except NoVerdict as broken:
+        _write(junit, reports.no_verdict_as_junit(str(broken)))
+        _write(markdown, reports.no_verdict_as_markdown(str(broken)).encode())
+        raise las.no_verdict(broken, as_json) from None
+    _write(junit, reports.as_junit(report))
+    _write(markdown, reports.as_markdown(report).encode())
+    las.told(report, as_json)
+
+
 class Action(StrEnum):
     """What to do with the vectors."""
 
@@ -135,7 +179,7 @@ def vectors(
         case Action.COPY:
             folder = Path(what or ".")
             if not folder.is_dir():
-                raise Failure(f"{folder}: is not a folder")
+                raise Failure(f"{folder}: is not a folder that exists; make it first")
             from importlib import resources
 
             data = resources.files("sfq_spec").joinpath("data/vectors.json").read_bytes()
@@ -163,7 +207,7 @@ def _again(seed: int, budget: int, only: list[str], skip: Path | None, patience:
     return ["sfq-spec", "validate", f"--seed={seed}", f"--budget={budget}", *cases, *patient]
 
 
-def excused_by(skip: Path | None, cases: tuple[Case, ...]) -> frozenset[str]:
+def excused_by(skip: Path | None, cases: Sequence[Case | LasCase]) -> frozenset[str]:
     """The cases that a file excuses. Raises `Failure` where it cannot be read, or names what is no case."""
     if skip is None:
         return frozenset()

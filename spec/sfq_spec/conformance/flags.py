@@ -101,6 +101,22 @@ OTHERS: dict[str, tuple[str, str]] = {
         "The structure that holds the users is wrong at sizes that small tests do not reach.",
         "Some users are served too early and others too late, only under load.",
     ),
+    "QueueLinks": (
+        "A cancel leaves a pointer or a count of the queue as it was: its end, its beginning, or a link back.",
+        "The next request is lost, one that was cancelled is sent, or those behind it go with it.",
+    ),
+    "HeapPlaces": (
+        "Where a user leaves the heap, what takes its place is moved one way only, or its new place is not noted.",
+        "Users are selected out of turn, or never again, once somebody has left while many wait.",
+    ),
+    "IdsUsedAgain": (
+        "Something is still known of an id that is free: its cost, its user, or that it was cancelled.",
+        "A new request is refused, lost, or charged as an old one; or another one is taken for it.",
+    ),
+    "NotedTooEarly": (
+        "The charge, or what it is made of, is noted before the dispatch and not changed afterwards.",
+        "A new cost or weight counts late or never; or a request is charged as the one before it.",
+    ),
     "IdsByBytes": (
         "User ids are compared by UTF-16 units, by locale, or without case.",
         "Ties fall differently in different processes: runs cannot be repeated.",

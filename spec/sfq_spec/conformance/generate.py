@@ -8,7 +8,7 @@ first.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from itertools import chain
 
@@ -17,6 +17,7 @@ import msgspec
 from sfq_spec.conformance import flags, shorthand
 from sfq_spec.conformance.case import SCHEMA, Case, Vectors, make
 from sfq_spec.conformance.handwritten import WRITTEN
+from sfq_spec.conformance.structures import FAMILIES
 from sfq_spec.machine import Machine, answer
 from sfq_spec.mutants import MUTANTS, Mutant
 from sfq_spec.refusals import Refused
@@ -145,6 +146,13 @@ def reaching() -> Iterator[Case]:
     yield from _large_numbers()
     yield from _many_users()
     yield from _mixtures()
+    yield from _structures()
+
+
+def _structures() -> Iterator[Case]:
+    for family in FAMILIES:
+        for name, run in family.runs.items():
+            yield make(name, family.comment, shorthand.read(run), claims=family.claims, flags=family.flags)
 
 
 def _drained(events: Sequence[Event]) -> list[Event]:
@@ -314,26 +322,49 @@ def _many_users() -> Iterator[Case]:
     )
 
 
+DYADIC = (Fraction(1), Fraction(2), Fraction(1, 2), Fraction(1, 4), Fraction(4))
+"""Weights whose reciprocals need few binary digits, so that any scheduler with binary floats is exact."""
+ALL = ("arrive",) * 6 + ("dispatch",) * 5 + ("cancel", "complete", "cost", "weight", "upkeep")
+"""Kinds of event, as often as a mixture has them."""
+UNWEIGHTED = tuple(kind for kind in ALL if kind != "weight")
+PLAIN = tuple(kind for kind in UNWEIGHTED if kind not in ("cancel", "cost"))
+
+
+def _thirds(rng: random.Random) -> Fraction:
+    return Fraction(rng.randint(1, 4), rng.randint(1, 3))
+
+
+def _dyadic(rng: random.Random) -> Fraction:
+    return rng.choice(DYADIC)
+
+
 def _mixtures() -> Iterator[Case]:
-    for seed in range(12):
-        rng = random.Random(f"mixture {seed}")
-        yield make(
-            f"mixture-{seed + 1}",
-            "Everything at once, in an order drawn at random.",
-            _mixture(rng, 60),
-            claims=("R-SELECT", "FAIR-LEAD"),
-            flags=(),
-        )
+    for name, count, what, kinds, weight in (
+        ("mixture", 12, "Everything at once", ALL, _thirds),
+        ("mixture-of-binary-fractions", 4, "Everything at once, in numbers of few binary digits", ALL, _dyadic),
+        ("mixture-of-integers", 4, "Everything but weights at once", UNWEIGHTED, _dyadic),
+        ("mixture-of-what-all-can", 4, "Everything at once that is asked of all", PLAIN, _dyadic),
+    ):
+        for seed in range(count):
+            yield make(
+                f"{name}-{seed + 1}",
+                f"{what}, in an order drawn at random.",
+                _mixture(random.Random(f"{name} {seed}"), 60, kinds, weight),
+                claims=("R-SELECT", "FAIR-LEAD"),
+                flags=(),
+            )
 
 
-def _mixture(rng: random.Random, length: int) -> list[Event]:
+def _mixture(
+    rng: random.Random, length: int, kinds: Sequence[str], weight: Callable[[random.Random], Fraction]
+) -> list[Event]:
     events: list[Event] = []
     state = Machine()
     for n in range(length):
         waiting = [request.request for queue in state.queues.values() for request in queue]
         flying = sorted(state.live.keys() - set(waiting))
         event: Event = Dispatch()
-        kind = rng.choice(["arrive"] * 6 + ["dispatch"] * 5 + ["cancel", "complete", "cost", "weight", "upkeep"])
+        kind = rng.choice(kinds)
         if kind == "arrive":
             event = Arrive(rng.choice("ABCDE"), f"r{n}", Fraction(rng.choice([1, 1, 2, 3, 8, 100])))
         elif kind == "cancel" and waiting:
@@ -343,7 +374,7 @@ def _mixture(rng: random.Random, length: int) -> list[Event]:
         elif kind == "complete" and flying:
             event = Complete(rng.choice(flying))
         elif kind == "weight":
-            event = SetWeight(rng.choice("ABCDE"), Fraction(rng.randint(1, 4), rng.randint(1, 3)))
+            event = SetWeight(rng.choice("ABCDE"), weight(rng))
         elif kind == "upkeep":
             event = Upkeep()
         events.append(event)

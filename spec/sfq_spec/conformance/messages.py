@@ -34,19 +34,20 @@ class BadMessage(ValueError):
 
 def hello(line: bytes) -> Hello:
     """The answer to `start`. Raises `BadMessage`."""
-    return _read(_hello, Hello, line)
+    return read(_hello, Hello, line)
 
 
 def told(line: bytes) -> Told:
     """The answer to `run`. Raises `BadMessage`."""
-    return _read(_told, Told, line)
+    return read(_told, Told, line)
 
 
-def _read(decode: Callable[[bytes], Message], kind: type[Message], line: bytes) -> Message:
+def read(decode: Callable[[bytes], Message], kind: type[Message], line: bytes, example: str = "") -> Message:
+    """A message of some kind; the example is told where a field is missing. Raises `BadMessage`."""
     try:
         return decode(line)
     except msgspec.ValidationError as error:
-        raise BadMessage(_told_plainly(str(error), kind)) from None
+        raise BadMessage(_told_plainly(str(error), kind, example or _EXAMPLES[kind])) from None
     except msgspec.DecodeError as error:
         hint = '; write "nan" and "inf", in quotes' if re.search(rb"[:,\[]\s*-?(NaN|Infinity)", line) else ""
         raise BadMessage(f"is not JSON: {str(error).removeprefix('JSON is malformed: ')}{hint}") from None
@@ -56,13 +57,13 @@ def _read(decode: Callable[[bytes], Message], kind: type[Message], line: bytes) 
         raise BadMessage("is nested too deeply") from None
 
 
-def _told_plainly(error: str, kind: type) -> str:
+def _told_plainly(error: str, kind: type, example: str) -> str:
     found = _ERRORS.fullmatch(error)
     assert found is not None
     reason, path = found["reason"], found["path"] or ""
     at = f"`{path}`: " if path else ""
     if missing := re.fullmatch(r"Object missing required field `(.*)`", reason):
-        return f"field `{_below(path, missing[1])}` is missing: write {_EXAMPLES[kind]}"
+        return f"field `{_below(path, missing[1])}` is missing: write {example}"
     if unknown := re.fullmatch(r"Object contains unknown field `(.*)`", reason, re.DOTALL):
         known = ", ".join(f"`{name}`" for name in _fields(kind, path))
         return f"field `{_below(path, unknown[1])}` is not known: the fields there are {known}"

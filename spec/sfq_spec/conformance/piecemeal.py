@@ -49,6 +49,8 @@ class Piecemeal:
         self._results: dict[str, Result | NoVerdict] = {}
         self._histories: Report | NoVerdict | None = None
         self._running = False
+        self.told: set[str] = set()
+        """The reasons for no verdict that a test has told in full."""
         self._over: NoVerdict | None = None
 
     def close(self) -> None:

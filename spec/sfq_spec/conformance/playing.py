@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from msgspec.structs import replace
+
 from sfq_spec.conformance.judge import Judge, Wrong, judge
 from sfq_spec.conformance.subjects import Errored, Skipped, Subject
-from sfq_spec.trace import Answer, Event
+from sfq_spec.trace import Answer, Arrive, Cancel, Complete, Event, Recost
 
 ROUNDING = Fraction(1, 2**40)
 """How far lags in binary floats may be off, as a part of the meter."""
@@ -40,20 +43,54 @@ def played(subject: Subject, id: str, events: Sequence[Event]) -> Played | Skipp
     return Played(tuple(events), tuple(answers), _judged(subject, events, answers))
 
 
-def shortened(subject: Subject, id: str, events: Sequence[Event]) -> tuple[Event, ...]:
-    """As few of the events of a run that ends in an error as a short search finds to end so too."""
-    kept, size, tries = list(events), len(events) // 2, TRIES
+def shortened(subject: Subject, id: str, run: Played) -> Played:
+    """As few of the events of a wrong run as a short search finds to be wrong too, with costs of 1 where that does.
+
+    It ends in an error if the run does.
+    """
+    shortest, size, tries = run, len(run.events) // 2, TRIES
     while size:
         at = 0
-        while at < len(kept) and tries:
+        while at < len(shortest.events) and tries:
             tries -= 1
-            fewer = kept[:at] + kept[at + size :]
-            if _answers(subject, id, fewer) is None:
-                kept = fewer
+            fewer = shortest.events[:at] + shortest.events[at + size :]
+            if found := _as_wrong(subject, id, fewer, run):
+                shortest = found
             else:
                 at += size
         size //= 2
-    return tuple(kept)
+    for at in range(len(shortest.events)):
+        event = shortest.events[at] if at < len(shortest.events) else None
+        if isinstance(event, Arrive) and event.cost not in (1, 0):
+            plainer = [*shortest.events[:at], replace(event, cost=Fraction(1)), *shortest.events[at + 1 :]]
+            shortest = _as_wrong(subject, id, plainer, run) or shortest
+    return shortest
+
+
+def renamed(subject: Subject, id: str, run: Played) -> Played:
+    """The same with its requests named A1, A2, ... in order, where it is wrong then too."""
+    names: dict[str, str] = {}
+    arrived = Counter[str]()
+    for event in run.events:
+        if isinstance(event, Arrive) and event.request not in names:
+            arrived[event.user] += 1
+            names[event.request] = f"{event.user}{arrived[event.user]}"
+    events = [
+        replace(event, request=names.get(event.request, event.request))
+        if isinstance(event, Arrive | Cancel | Complete | Recost)
+        else event
+        for event in run.events
+    ]
+    return _as_wrong(subject, id, events, run) or run
+
+
+def _as_wrong(subject: Subject, id: str, events: Sequence[Event], run: Played) -> Played | None:
+    """What is played of some events, up to where they are wrong in the same way: with an error or without."""
+    found = played(subject, id, events)
+    if isinstance(found, Skipped) or found.wrong is None or bool(found.error) is not bool(run.error):
+        return None
+    end = found.wrong.at + 1
+    return Played(found.events[:end], found.answers[:end], found.wrong, found.error)
 
 
 def _judged(subject: Subject, events: Sequence[Event], answers: Sequence[Answer]) -> Wrong | None:

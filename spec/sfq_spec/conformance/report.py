@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from typing import Any
 from xml.etree import ElementTree as Xml
 
@@ -11,10 +12,16 @@ import msgspec
 
 from sfq_spec.conformance import shorthand
 from sfq_spec.conformance.validate import Report, Result
-from sfq_spec.trace import Entry, encode
+from sfq_spec.trace import Arrive, Entry, encode
 
 EXPLAINED = 5
 """Failures that are told in full; the others by name."""
+WINDOW = 100
+"""Events of a failing run that the report for machines holds, the last ones."""
+FEW = 20
+"""Where there are more users, it holds lags of those alone that so many of the last events are about."""
+LIKELY = 5
+"""Kinds of fault that are told where no known mistake explains everything."""
 
 
 def lines(report: Report) -> Iterator[str]:
@@ -28,7 +35,8 @@ def lines(report: Report) -> Iterator[str]:
     if report.failed:
         yield ""
         yield from diagnosed(report)
-    others = [result for result in report.failed if result is not report.shortest]
+        yield from _suspected(report)
+    others = [result for result in _shortest_first(report) if result is not report.shortest]
     if others:
         yield ""
         yield f"{len(others)} more:"
@@ -73,6 +81,7 @@ def as_json(report: Report) -> dict[str, Any]:
         "seed": report.seed,
         "diagnosis": [{"mutant": mutant.name, "mistake": mutant.mistake} for mutant in report.diagnosis.mutants],
         "but-refusals": report.diagnosis.but_refusals,
+        "shortest": report.shortest.id if report.shortest else None,
         "failures": [_failure(result) for result in report.failed],
         "skipped": {result.id: result.reason for result in report.results if result.status == "skipped"},
     }
@@ -120,9 +129,9 @@ def as_markdown(report: Report) -> str:
     """The report for the summary of a CI job."""
     parts = [f"### sfq-spec: {report.hello.implementation.name}", "", f"**{summary(report)}**"]
     if report.failed:
-        parts += ["", *diagnosed(report)]
+        parts += ["", *diagnosed(report), *_suspected(report)]
         parts += ["", "| case | what is wrong | claims | run |", "|---|---|---|---|"]
-        for result in report.failed:
+        for result in _shortest_first(report):
             claims = ", ".join(result.wrong.claims) if result.wrong else ""
             run = shorthand.write(result.prefix)
             cells = (result.id, why(result), claims, f"`{run if len(run) <= 200 else run[:197] + '...'}`")
@@ -153,6 +162,29 @@ def diagnosed(report: Report) -> Iterator[str]:
         yield as_it_should if report.diagnosis.but_refusals else "It behaves as none of the known mistakes."
 
 
+def suspects(report: Report) -> Sequence[tuple[str, int, int]]:
+    """The flags with the largest share of failing cases, with how many fail, and how many were tried.
+
+    There are none where known mistakes behave just so: these say more.
+    """
+    if report.diagnosis.mutants:
+        return ()
+    tried = Counter(flag for result in report.results if result.answers for flag in result.case.flags)
+    failing = Counter(flag for result in report.failed if result.wrong for flag in result.case.flags)
+    found = [(flag, count, tried[flag]) for flag, count in failing.items()]
+    return sorted(found, key=lambda one: (-one[1] / one[2], -one[1], one[0]))[:LIKELY]
+
+
+def _suspected(report: Report) -> Iterator[str]:
+    if found := suspects(report):
+        shares = ", ".join(f"{flag} ({bad} of {tried})" for flag, bad, tried in found)
+        yield f"The cases that fail are about {shares}."
+
+
+def _shortest_first(report: Report) -> list[Result]:
+    return sorted(report.failed, key=lambda result: len(result.prefix))
+
+
 def why(result: Result) -> str:
     """What is wrong in one case: one line."""
     if result.wrong is None:
@@ -162,6 +194,7 @@ def why(result: Result) -> str:
 
 def _failure(result: Result) -> dict[str, Any]:
     wrong = result.wrong
+    trace, left_out = _window(result)
     return {
         "case": result.id,
         "why": why(result),
@@ -170,11 +203,33 @@ def _failure(result: Result) -> dict[str, Any]:
         "claims": list(result.claims),
         "flags": list(result.case.flags),
         "run": shorthand.write(result.prefix),
-        "trace": [
-            msgspec.json.decode(encode(Entry(event, told)))
-            for event, told in zip(result.prefix, result.answers, strict=False)
-        ],
+        "trace": trace,
+        "left-out": left_out,
     }
+
+
+def _window(result: Result) -> tuple[list[dict[str, Any]], dict[str, int] | None]:
+    """The last events of a failing run with their answers; and how much of it is left out, where anything is.
+
+    Of many lags those of the users that the latest events are about are kept.
+    """
+    entries = list(zip(result.prefix, result.answers, strict=False))
+    users = {event.request: event.user for event, _ in entries if isinstance(event, Arrive)}
+    kept = entries[-WINDOW:]
+    near = {users[id] for id in (result.wrong.legal if result.wrong else ()) if id in users}
+    for event, told in kept[-FEW:]:
+        named = (getattr(event, "request", None), told.dispatched)
+        near |= {getattr(event, "user", None), *(users.get(str(id)) for id in named)}  # type: ignore[arg-type]
+    trace, far = [], set[str]()
+    for event, told in kept:
+        entry: dict[str, Any] = msgspec.json.decode(encode(Entry(event, told)))
+        lags = entry.get("lag")
+        if isinstance(lags, dict) and len(lags) > FEW:
+            far |= lags.keys() - near
+            entry["lag"] = {user: lag for user, lag in lags.items() if user in near}
+        trace.append(entry)
+    before = len(entries) - len(kept)
+    return trace, {"events-before": before, "lags-of-users": len(far)} if before or far else None
 
 
 def _document(suite: Xml.Element) -> bytes:

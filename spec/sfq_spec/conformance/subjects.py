@@ -141,6 +141,8 @@ class ProcessSubject:
     """What to do where no answer comes."""
     failed = "the scheduler failed: "
     """What stands before an error that is told."""
+    start = protocol.START
+    """The first message."""
 
     def __init__(self, command: Sequence[str], *, patience: float = PATIENCE) -> None:
         self._command = list(command)
@@ -155,7 +157,7 @@ class ProcessSubject:
             why = error.strerror if isinstance(error, OSError) else error
             raise NoVerdict(f"{self._command[0]} cannot be started: {why}") from None
         try:
-            self.hello = self._ask(protocol.START, messages.hello, "start")
+            self.hello = self._ask(self.start, self._read_hello, "start")
             if self.hello.protocol != protocol.VERSION:
                 raise NoVerdict(f"{self.speaker} speaks protocol {self.hello.protocol}, and this is {protocol.VERSION}")
         except BaseException:
@@ -169,8 +171,15 @@ class ProcessSubject:
     def run(self, id: str, events: Sequence[Event]) -> list[Answer] | Skipped:
         """See `Subject.run`."""
         self._seq += 1
+        return self._answers(id, protocol.run(self._seq, id, [fields_of(event) for event in events]), events)
+
+    def _read_hello(self, line: bytes) -> Hello:
+        return messages.hello(line)
+
+    def _answers(self, id: str, message: dict[str, Any], events: Sequence[Event]) -> list[Answer] | Skipped:
+        """What it answers to the message that asks for a case. Raises as `run`."""
         what = f"case {id}"
-        told: Told = self._ask(protocol.run(self._seq, id, [fields_of(event) for event in events]), messages.told, what)
+        told: Told = self._ask(message, messages.told, what)
         if told.seq != self._seq:
             raise self._broken(f"{what}: the answer is to message {told.seq}, and {self._seq} was asked")
         if sum(part is not UNSET for part in (told.answers, told.skipped, told.errored)) > 1:

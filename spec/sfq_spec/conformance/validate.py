@@ -10,16 +10,18 @@ from typing import Literal
 import msgspec
 from msgspec import UNSET
 
-from sfq_spec.conformance import histories
+from sfq_spec.conformance import histories, shorthand
 from sfq_spec.conformance.case import Case, Vectors, make
 from sfq_spec.conformance.diagnose import Behaviour, Diagnosis, diagnose
 from sfq_spec.conformance.judge import Wrong
-from sfq_spec.conformance.playing import Played, played, shortened
+from sfq_spec.conformance.playing import Played, played, renamed, shortened
 from sfq_spec.conformance.protocol import Hello
 from sfq_spec.conformance.subjects import NoVerdict, Skipped, Subject
 from sfq_spec.trace import Answer, Arrive, Dispatch, Entry, Event, encode
 
 MOODY = "A random history. It fails in some runs only: the scheduler is not deterministic, or keeps state."
+LONGEST_RUN = 1000
+"""Characters of a run that are told where there is no verdict."""
 Status = Literal["passed", "failed", "skipped", "excused", "excuse not needed"]
 
 
@@ -59,7 +61,7 @@ class Report:
     hello: Hello
     results: list[Result] = field(default_factory=list)
     histories: int = 0
-    """Random histories that were played."""
+    """Random histories that were drawn and played, without those that a failing one was made short by."""
     seed: int = 0
     diagnosis: Diagnosis = field(default_factory=Diagnosis)
 
@@ -161,7 +163,7 @@ def result_of(subject: Subject, case: Case, excused: bool) -> Result:
     if lacks:
         return Result(case.id, "skipped", case, f"needs {', '.join(lacks)}", lacks)
     events = tuple(case.played())
-    run = played(subject, case.id, events)
+    run = _with_run(subject, case.id, events)
     if isinstance(run, Skipped):
         return Result(case.id, "skipped", case, run.reason)
     status: Status = "failed" if run.wrong else "passed"
@@ -170,14 +172,24 @@ def result_of(subject: Subject, case: Case, excused: bool) -> Result:
     return _result(case, status, run)
 
 
+def _with_run(subject: Subject, id: str, events: Sequence[Event]) -> Played | Skipped:
+    """Play a run. Where there is no verdict, its reason ends with the run: it is all that can be looked at."""
+    try:
+        return played(subject, id, events)
+    except NoVerdict as broken:
+        run = shorthand.write(events)
+        shown = run if len(run) <= LONGEST_RUN else f"{run[:LONGEST_RUN]}..."
+        raise NoVerdict(f"{broken}\nthe run: {shown}") from broken
+
+
 def made_short(subject: Subject, report: Report) -> Iterator[Result]:
     """The shortest run that fails with an error, made shorter, where that is possible. Raises `NoVerdict`."""
     errors = [result for result in report.failed if result.error]
     found = min(errors, key=lambda result: len(result.prefix), default=None)
     if found:
-        events = shortened(subject, found.id, found.prefix)
-        run = played(subject, found.id, events)
-        if not isinstance(run, Skipped) and run.wrong and len(run.events) < len(found.prefix):
+        shorter = shortened(subject, found.id, Played(found.prefix, found.answers, found.wrong, found.error))
+        run = renamed(subject, found.id, shorter)
+        if run.wrong and len(run.events) < len(found.prefix):
             case = make("shortened", f"What is needed of {found.id} to fail.", run.events, claims=run.wrong.claims)
             yield _result(case, "failed", run)
 
@@ -202,17 +214,19 @@ def random_histories(
     Raises `NoVerdict`, and `NeedsHypothesis` where the package is missing.
     """
     last: list[Played] = []
+    number = 0
 
     def check(events: list[Event]) -> None:
-        report.histories += 1
-        show(f"random history {report.histories}")
+        nonlocal number
+        number += 1
+        show(f"random history {number}")
         try:
-            run = played(subject, f"random-{report.histories}", events)
+            run = _with_run(subject, f"random-{number}", events)
         except NoVerdict as broken:
             raise _Lost from broken
         if isinstance(run, Skipped):
-            report.histories -= 1  # it was not played
             return
+        report.histories += not last
         if run.wrong:
             last.append(run)
             raise _Found(run.wrong.sentence)
@@ -233,5 +247,7 @@ def random_histories(
         again = played(subject, "random", run.events)
         if isinstance(again, Skipped) or not again.wrong:
             comment = MOODY
+        else:
+            run = renamed(subject, "random", shortened(subject, "random", again))
         case = make("random", comment, run.events, claims=run.wrong.claims if run.wrong else ())
         yield _result(case, "failed", run)

@@ -6,6 +6,7 @@ import csv
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 
 from sfq_spec import numbers
@@ -86,7 +87,8 @@ def _places(header: Sequence[str], columns: tuple[str, ...]) -> tuple[int, ...]:
     for column in columns:
         if names.count(column) != 1:
             problem = "is more than once in" if column in names else "is missing from"
-            raise BadLine(1, column, f"{problem} the header, which needs {', '.join(columns)}")
+            needs, found = ", ".join(columns), _shown(",".join(names), 200)
+            raise BadLine(1, column, f"{problem} the header, which needs {needs}, and is {found}")
     return tuple(names.index(column) for column in columns)
 
 
@@ -117,6 +119,6 @@ def microseconds(line: int, field: str, value: object, unit: int = SECOND) -> in
     return int(time * unit)
 
 
-def _shown(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 40 else text[:37] + "..."
+def _shown(value: object, most: int = 40) -> str:
+    text = str(value) if isinstance(value, Decimal) else repr(value)
+    return text if len(text) <= most else text[: most - 3] + "..."

@@ -195,6 +195,17 @@ class TestBadInput:
             (("-",), b"arrival_s,client,input_tokens,output_tokens\n", "there are no requests"),
             (("-",), b'{"user": "A", "weight": 2}\n', "there are no requests"),
             (("-",), b"hello\n", "its first line is neither the header of a format that `sfq-spec import` reads"),
+            (
+                ("-",),
+                b"tenant,started\nA,1\n",
+                "if it is a CSV file with columns of its own, only audit reads it: here, write",
+            ),
+            (
+                ("-",),
+                b'{"user": "A", "startTime": "2026-01-31"}\n',
+                "if it is a spend log of LiteLLM, only audit reads",
+            ),
+            (("-",), b'[{"user": "A", "startTime": "2026-01-31"}]\n', "if it is a spend log of LiteLLM, only audit"),
             (("-",), b'{"user": "A", "cost": 1}\n\n[1]\n', "line 3: is not a JSON object"),
             (("-",), b'{"user": "A", "cost": 1}\n{"user"\n', "line 2: is not JSON"),
             (("-",), b'{"cost": 1}\n', "line 1: field `user`: is missing"),

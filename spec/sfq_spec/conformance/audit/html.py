@@ -51,7 +51,10 @@ def _plots(found: FairnessFinding) -> Iterator[str]:
         about = "How far one user is ahead of another that has been waiting, at that moment; the greatest of all."
         yield _figure(lead, f"{about} Looked up at {len(timeline.leads):,} moments.")
     else:
-        yield "<h2>Lead</h2><p class='about'>Not followed: there are too many users to look at all pairs.</p>"
+        why = (
+            "there are too many users to look at all pairs" if found.audit.worst.most_users else "it was not asked for"
+        )
+        yield f"<h2>Lead</h2><p class='about'>Not followed: {why}.</p>"
     unit = "seconds" if axis.has_times else "events"
     about = f"The longest wait, in {unit}, of the requests that were dispatched in each stretch of the log."
     yield _figure(_waited(found, timeline, axis), about)

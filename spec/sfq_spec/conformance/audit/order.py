@@ -102,7 +102,7 @@ class Order:
             if record.refused is not UNSET:
                 self.refused += 1
             if record.lag is not UNSET and not self._lags_are_right(record.lag):
-                return self._judge(Upkeep(), Answer(lag=_exact_lags(record.lag)))
+                return self._judge(Upkeep(), Answer(lag=exact_lags(record.lag)))
         return None
 
     def machine(self) -> Machine:
@@ -301,7 +301,7 @@ class Order:
         return charge.numerator
 
     def _lags_are_right(self, told: Mapping[str, object]) -> bool:
-        lags = _exact_lags(told)
+        lags = exact_lags(told)
         right = {player.name: player.S - self.v for player in self.players.values() if self.v < player.S}
         ahead = {user: lag * self.unit for user, lag in lags.items() if lag > 0}
         below = any(lag < 0 and user in self.players and self.players[user].waiting for user, lag in lags.items())
@@ -319,7 +319,8 @@ def _number(name: str, value: object) -> int | Fraction | None:
         raise Unreadable(f"field `{name}`: {error}") from None
 
 
-def _exact_lags(told: Mapping[str, object]) -> dict[str, Fraction | float]:
+def exact_lags(told: Mapping[str, object]) -> dict[str, Fraction | float]:
+    """The lags as numbers. Raises `Unreadable` where one is none."""
     try:
         return {user: numbers.read(lag) for user, lag in told.items()}
     except numbers.NotANumber as error:

@@ -34,6 +34,8 @@ class Record(msgspec.Struct, gc=False):
     refused: str | UnsetType = UNSET
     lag: dict[str, Any] | UnsetType = UNSET
     time: float | int | str | None = None
+    held: Any = None
+    """Of a dispatch: the users that were passed over, where others may overtake."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +106,7 @@ def _batch(file: str, line: int, chunk: bytes) -> Iterator[Batch]:
     for number, text in enumerate(chunk.split(b"\n"), start=line):
         if text.strip():
             try:
-                records.append(_slowly(text, number))
+                records.append(read_line(text, number))
             except BadLine as bad:
                 if records:
                     yield Batch(records, [file], lines)
@@ -114,8 +116,8 @@ def _batch(file: str, line: int, chunk: bytes) -> Iterator[Batch]:
         yield Batch(records, [file], lines)
 
 
-def _slowly(text: bytes, number: int) -> Record:
-    """One record. Raises `BadLine`."""
+def read_line(text: bytes, number: int) -> Record:
+    """The record on one line. Raises `BadLine` under the given line number."""
     if len(text) > LONGEST_LINE:
         raise BadLine(number, None, f"is longer than {LONGEST_LINE:,} bytes")
     try:
@@ -132,6 +134,7 @@ def _slowly(text: bytes, number: int) -> Record:
         refused=told.refused,
         lag=told.lag,
         time=str(time, "utf-8") if isinstance(time, bytes | msgspec.Raw) else None,
+        held=msgspec.json.decode(entry.extra["held"]) if "held" in entry.extra else None,
     )
 
 

@@ -17,6 +17,9 @@ from sfq_spec.table import shown
 MOST_ROWS = 10
 """Users that a report names; the others are summed up."""
 
+NOT_ASKED = "not looked for: --most-users 0 asks for the certificate alone"
+OPEN = "which leaves FAIR-LEAD open"
+
 Line = tuple[str, str]
 """What it is, and what was found."""
 
@@ -73,6 +76,9 @@ def fairness_lines(found: FairnessFinding) -> Iterator[Line]:
         yield "left out", f"{found.tally.left_out:,} rows ({found.tally.why})"
     for note in found.tally.notes:
         yield "note", note
+    if idle := [user.name for user in audit.users.values() if user.weight != 1 and not user.dispatched + user.waiting]:
+        who = ", ".join(map(shown, idle))
+        yield "note", f"a weight is given to {who}, of whom nothing was dispatched: is the name right?"
 
 
 def _fairness_verdict(found: FairnessFinding) -> str:
@@ -84,9 +90,8 @@ def _fairness_verdict(found: FairnessFinding) -> str:
             return "does not conform: FAIR-LEAD is broken"
     if not found.total:
         return "no verdict: nothing was dispatched, so there is nothing to judge"
-    return (
-        "no verdict on FAIR-LEAD: there are too many users to look at all pairs, and the certificate does not settle it"
-    )
+    pairs = "there are too many users to look at all pairs" if found.audit.worst.most_users else "no pair was looked at"
+    return f"no verdict on FAIR-LEAD: {pairs}, and the certificate does not settle it"
 
 
 def _lead_lines(found: FairnessFinding) -> Iterator[Line]:
@@ -95,7 +100,8 @@ def _lead_lines(found: FairnessFinding) -> Iterator[Line]:
         before = (
             f"; before event {worst.given_up:,} it was {number(found.number(worst.greatest))}" if worst.worst else ""
         )
-        yield "worst lead", f"not known: more than {worst.most_users:,} users in one period of congestion{before}"
+        many = f"not known: more than {worst.most_users:,} users in one period of congestion{before}"
+        yield "worst lead", many if worst.most_users else NOT_ASKED
         return
     lead = number(found.number(worst.greatest))
     if worst.worst is None:
@@ -124,7 +130,8 @@ def _certificate(found: FairnessFinding) -> str:
     bound = number(found.number(found.bound))
     if found.audit.certificate.is_level:
         return f"a user of least meter was dispatched each time, so FAIR-LEAD holds; no lead is above {bound}"
-    return f"no lead is above {bound}; a user of least meter was not dispatched each time, which leaves FAIR-LEAD open"
+    after = "and FAIR-LEAD is broken" if found.excess else "which does not break FAIR-LEAD" if found.decided else OPEN
+    return f"no lead is above {bound}; a user of least meter was not dispatched each time, {after}"
 
 
 def _wait(wait: Wait) -> str:

@@ -17,13 +17,11 @@ from sfq_spec.conformance.page import told
 from sfq_spec.conformance.page.document import document, table, terms, text
 from sfq_spec.conformance.page.drawing import picture
 from sfq_spec.conformance.page.following import Run, follow
-from sfq_spec.conformance.report import diagnosed, why
+from sfq_spec.conformance.report import diagnosed, suspects, why
 from sfq_spec.conformance.validate import Report, Result
 
 DRAWN = 12
 """Failures that are drawn, the shortest first."""
-LIKELY = 5
-"""Kinds of fault that are told where no known mistake explains everything."""
 EXAMPLE = "article-table"
 """What is drawn of a scheduler that conforms."""
 PARTS = 30
@@ -199,24 +197,15 @@ def _diagnosis(report: Report) -> Iterator[str]:
             f"Public reports of {mutant.name}: {seen}." if seen else f"No public report of {mutant.name} is listed."
         )
         yield f"<p class='about'>{text(reports)} Its flag is <code>{text(name(mutant.name))}</code>.</p>"
-    suspects = [] if report.diagnosis.mutants else [found for found in _suspects(report) if found[0] in known]
-    if suspects:
+    if found := [one for one in suspects(report) if one[0] in known]:
         yield "<p>The cases that fail are about these kinds of fault:</p>"
         header = ("kind", "what it does", "what comes of it", "seen in public", "cases that fail")
-        yield table(header, (_kind(flag, known[flag], f"{bad} of {tried}") for flag, bad, tried in suspects), "words")
+        yield table(header, (_kind(flag, known[flag], f"{bad} of {tried}") for flag, bad, tried in found), "words")
 
 
 def _kind(flag: str, kind: Flag, share: str) -> Sequence[str]:
     effect = kind.effect if kind.effect.rstrip(".") != kind.kind.rstrip(".") else "–"
     return f"<code>{text(flag)}</code>", text(kind.kind), text(effect), text(", ".join(kind.seen)) or "–", share
-
-
-def _suspects(report: Report) -> list[tuple[str, int, int]]:
-    """The flags with the largest share of failing cases, with how many fail, and how many were tried."""
-    tried = Counter(flag for result in report.results if result.answers for flag in result.case.flags)
-    failing = Counter(flag for result in report.failed if result.wrong for flag in result.case.flags)
-    found = [(flag, count, tried[flag]) for flag, count in failing.items()]
-    return sorted(found, key=lambda one: (-one[1] / one[2], -one[1], one[0]))[:LIKELY]
 
 
 def _others(report: Report, drawn: Sequence[Result], rest: Sequence[Result]) -> Iterator[str]:

@@ -1,0 +1,145 @@
+"""The configuration: ten lines are enough, and whatever is wrong is told with its line, its field and the fix."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from sfq_impl.gateway.config import Settings, load, parse
+from sfq_impl.gateway.reading import ConfigError, Secret
+
+HERE = Path(__file__).parent
+SERVER = "servers:\n  - url: http://127.0.0.1:8001\n"
+
+
+def read(text: str, **environ: str) -> Settings:
+    return parse(text, "fleet.yaml", HERE, environ)
+
+
+def complaints(text: str, **environ: str) -> list[str]:
+    with pytest.raises(ConfigError) as error:
+        read(text, **environ)
+    return error.value.complaints
+
+
+def test_two_lines_are_enough() -> None:
+    settings = read(SERVER)
+    assert [server.called for server in settings.servers] == ["127.0.0.1:8001"]
+    assert settings.policy.name == "sfq"
+    assert settings.address == ("127.0.0.1", 8080)
+
+
+def test_a_configuration_with_all_kinds_of_values() -> None:
+    settings = read(
+        SERVER + "    key: {env: UPSTREAM}\n    requests: 16\n    tokens: null\n"
+        "weights: {ann: 2, bob: 0.5}\nlisten: '[::1]:9000'\nlimits:\n  wait: 5\n  cost: null\n"
+        "identity:\n  order: [jwt, body]\n  jwt: {key: {env: JWT}, algorithms: [HS256]}\n",
+        UPSTREAM="upstream-secret",
+        JWT="jwt-secret",
+    )
+    assert settings.servers[0].key == Secret("upstream-secret")
+    assert settings.servers[0].requests == 16
+    assert settings.weights == {"ann": 2.0, "bob": 0.5}
+    assert settings.address == ("::1", 9000)
+    assert settings.limits.wait == 5.0
+    assert settings.identity.order == ("jwt", "body")
+    assert set(settings.secrets) == {Secret("upstream-secret"), Secret("jwt-secret")}
+    assert "secret" not in repr(settings).replace("secrets", "")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "fleet.yaml:1: is empty; name at least one server below `servers:`"),
+        ("servers: []", "fleet.yaml:1: servers: names no server; add `- url: http://host:port`"),
+        ("policy: sfq\n", "fleet.yaml:1: servers: is missing: the servers, all of which serve the same models"),
+        ("a: [1\nb: 2", "fleet.yaml:2: not YAML: expected ',' or ']', but got ':'"),
+        ("- 1", "fleet.yaml:1: is not a mapping; write `name: value` lines, indented"),
+        (SERVER + "polcy: sfq", "fleet.yaml:3: polcy: is no setting here; did you mean policy?"),
+        (SERVER + "secrets: []", "fleet.yaml:3: secrets: is no setting here; did you mean servers?"),
+        (
+            SERVER + "policy: fair",
+            "fleet.yaml:3: policy: is 'fair'; there are: sfq, fifo, round-robin, ",
+        ),
+        (SERVER + "policy: sfq\npolicy: sfq", "fleet.yaml:4: policy: is here twice; keep one of them"),
+        (SERVER + "    requests: 0", "fleet.yaml:3: servers[0].requests: is 0; it is at least 1"),
+        (SERVER + "    requests: many", "fleet.yaml:3: servers[0].requests: is 'many', and not a whole number"),
+        (SERVER + "    name: 7", "fleet.yaml:3: servers[0].name: is '7', and not a text; write '7', in quotes"),
+        (SERVER + "weights: {ann: 0}", "fleet.yaml:3: weights: is 0; it is above 0"),
+        (SERVER + "weights: {ann: .nan}", "fleet.yaml:3: weights.ann: is .nan; it is a finite number"),
+        (SERVER + "limits: {wait: 0}", "fleet.yaml:3: limits.wait: is 0; it is above 0"),
+        (SERVER + "watch: 1", "fleet.yaml:3: watch: is '1', and not true or false"),
+        (
+            SERVER + "identity: {order: header}",
+            "fleet.yaml:3: identity.order: is not a list; begin each entry with `- `",
+        ),
+        (
+            SERVER + "identity: {order: [cookie]}",
+            "fleet.yaml:3: identity.order[0]: is 'cookie'; there are: body, header, jwt, key",
+        ),
+        (
+            SERVER + "    key: sk-in-the-file",
+            "fleet.yaml:3: servers[0].key: is a secret: write `{env: NAME}` or `{file: path}`, never the secret itself",
+        ),
+        (
+            SERVER + "    key: {env: NOT_SET}",
+            "fleet.yaml:3: servers[0].key: the environment variable NOT_SET is not set, or empty; export it",
+        ),
+        (
+            SERVER + "    key: {file: no.txt}",
+            "fleet.yaml:3: servers[0].key: the file no.txt cannot be read, or is empty",
+        ),
+        (
+            "servers:\n- url: 127.0.0.1:8001",
+            "fleet.yaml:2: servers[0].url: is '127.0.0.1:8001'; write http://host:port or https://host:port",
+        ),
+        (
+            "servers:\n- url: http://h:1/v1",
+            "fleet.yaml:2: servers[0].url: write it without /v1 and without what would follow it",
+        ),
+        (SERVER + "  - url: http://127.0.0.1:8001", "fleet.yaml:2: servers: 2 servers are called 127.0.0.1:8001; "),
+        (SERVER + "listen: 8080", "fleet.yaml:3: listen: is '8080', and not a text; write '8080', in quotes"),
+        (SERVER + "listen: here", "fleet.yaml:3: listen: is 'here'; write host:port, for instance 127.0.0.1:8080"),
+        (
+            SERVER + "identity: {required: true}",
+            "fleet.yaml:3: identity.required: nobody could get in; add `keys` or `jwt`",
+        ),
+        (
+            SERVER + "identity: {jwt: {key: {env: K}, algorithms: [none]}}",
+            "fleet.yaml:3: identity.jwt.algorithms: name at least one, and never `none`: anybody could sign",
+        ),
+        (SERVER + "tls: {certificate: a.pem, key: b.pem}", "fleet.yaml:3: tls.certificate: there is no file a.pem"),
+        (SERVER + "cost: {ratio: 2}", "fleet.yaml:3: cost.ratio: is 2; it is at most 1, the whole cap"),
+        (
+            SERVER + "policy: fifo\nplacement: {mode: overtake}",
+            "fleet.yaml:4: placement: others can overtake under the policy sfq only, not under fifo",
+        ),
+    ],
+)
+def test_what_is_wrong_is_told_with_its_line_and_the_fix(text: str, said: str) -> None:
+    assert any(each.startswith(said) for each in complaints(text, K="k")), complaints(text, K="k")
+
+
+def test_a_password_in_a_url_is_refused_and_not_repeated() -> None:
+    [said] = complaints("servers:\n- url: http://me:hush@host:1")
+    assert "hush" not in said
+    assert "key" in said
+
+
+def test_all_that_is_wrong_is_told_at_once_in_order() -> None:
+    text = SERVER + "    requests: 0\npolicy: fair\nweights: {ann: -1}\n"
+    assert [each.split(":")[1] for each in complaints(text)] == ["3", "4", "5"]
+
+
+def test_a_secret_from_a_file(tmp_path: Path) -> None:
+    (tmp_path / "key.txt").write_text("from-a-file\n")
+    (tmp_path / "fleet.yaml").write_text(SERVER + "    key: {file: key.txt}\n")
+    assert load(tmp_path / "fleet.yaml").servers[0].key == Secret("from-a-file")
+
+
+def test_a_file_that_is_not_there_or_no_text(tmp_path: Path) -> None:
+    (tmp_path / "fleet.yaml").write_bytes(b"\xff\xfe")
+    for name, why in (("none.yaml", "cannot be read"), ("fleet.yaml", "is not UTF-8")):
+        with pytest.raises(ConfigError, match=why):
+            load(tmp_path / name)
