@@ -50,8 +50,9 @@ bench: $(READY) ## Measure scheduler, audit, kit, dispatcher and gateway against
 
 test-integrations: $(ORACLE)/.ready ## Run what is slow and real: engines, promtool, a simulator and libraries of others
 	$(BIN)/python tests/third_party/environment.py
-	SFQ_ORACLE=required SFQ_THIRD_PARTY=required $(BIN)/pytest -m integration --durations 10 \
-	  --ignore tests/integrations/vllm tests/gateway tests/integrations tests/oracle tests/third_party $(ARGS)
+	SFQ_ORACLE=required SFQ_THIRD_PARTY=required $(BIN)/pytest -m integration -n auto --maxprocesses 4 \
+	  --ignore tests/gateway --ignore tests/integrations $(ARGS)
+	$(BIN)/pytest -m integration --durations 10 --ignore tests/integrations/vllm tests/gateway tests/integrations $(ARGS)
 
 vllm: $(READY) ## Run the gateway before a real vLLM on processors (3.5 GB, Linux, needs Python 3.11)
 	$(BIN)/python tests/integrations/vllm/environment.py

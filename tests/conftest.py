@@ -65,8 +65,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker("integration")
     if PROFILE != "deep":
         _leave_out("deep", config, items)
-    if "integration" not in config.option.markexpr:
-        _leave_out("integration", config, items)
+        if "integration" not in config.option.markexpr:
+            _leave_out("integration", config, items)
 
 
 def _leave_out(mark: str, config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -104,6 +104,7 @@ def flaws_when_all_are_released(scheduler: OvertakingScheduler) -> Iterator[str]
     yield from flaws(free)
 
 
+@pytest.mark.integration
 @pytest.mark.claims("PLACE-OVERTAKE", "IMPL-REFINE")
 @pytest.mark.parametrize("chunk", range(10))
 @pytest.mark.parametrize("only_who_fits", [True, False])

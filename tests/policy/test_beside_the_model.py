@@ -82,6 +82,7 @@ def agree(beside: Beside) -> None:
         assert mine == pytest.approx(exact, rel=1e-9, abs=1e-300)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_random_histories(variant: str) -> None:
     picks = close = unsure = 0

@@ -14,6 +14,7 @@ from sfq_spec.mutants import BY_NAME
 from sfq_spec.scheduler import MachineScheduler
 
 
+@pytest.mark.integration
 def test_one_claim_as_json() -> None:
     result = CliRunner().invoke(app, ["--claim", "R-WEIGHT", "--json"])
     assert result.exit_code == 0, result.output

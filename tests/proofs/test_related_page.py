@@ -25,6 +25,7 @@ def block(name: str) -> str:
     return found[1]
 
 
+@pytest.mark.integration
 def test_the_quick_tables_are_as_they_are_made() -> None:
     for name, made in page.quick().items():
         assert made == block(name)

@@ -65,6 +65,7 @@ def reason(name: str, *, patience: float = 10.0) -> str:
     return str(raised.value)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("fault", "where"),
     [

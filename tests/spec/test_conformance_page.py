@@ -335,6 +335,7 @@ def test_a_lag_that_is_wrong_is_marked_where_it_was_told() -> None:
     assert [value - made.run.moments[-1].after.v for _, _, value in made.marks] == [4, 3]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("factory", [faulty.Float32, faulty.WrapsOnRebase, faulty.ZeroWeight, faulty.CancelledStays])
 def test_everything_is_inside_the_picture(factory: Callable[[], Any]) -> None:
     html = verdict.page(report(factory, bundled().cases[:-20]))

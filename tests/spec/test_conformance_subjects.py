@@ -232,6 +232,7 @@ def resident() -> int:
     return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("line", ["b'x' * 100_000 + b'\\n'", "b'x' * 100_000"])
 def test_a_flood_that_nobody_waits_for_is_not_kept(adapter: Adapter, line: str) -> None:
     with ProcessSubject(adapter(AFTER=f"while True: say({line})")) as subject:

@@ -53,6 +53,7 @@ VTC = "client,req_time,first_token_latency,request_latency,prompt_len,output_len
 
 
 class TestFormats:
+    @pytest.mark.integration
     def test_servegen(self) -> None:
         assert imported("servegen", SERVEGEN + "0.0,c1,10,20\n1.5,c2,0,7\n0.000001,c1,5,5\n") == Imported(
             [Arrival(0, "c1", 10, 20), Arrival(1, "c1", 5, 5), Arrival(1_500_000, "c2", 0, 7)]
@@ -354,6 +355,7 @@ class TestRealFiles:
         assert len(imported.arrivals) == 19_366
         assert imported.arrivals[-1].time == 3_501_721_937
 
+    @pytest.mark.integration
     def test_azure_dealt_out(self, real: Reader) -> None:
         imported = azure.deal(real("azure", "azure2023/AzureLLMInferenceTrace_code.csv"), 20)
         _, dispatched = compare(imported)

@@ -85,6 +85,7 @@ def test_lags_that_are_wrong_in_another_way_have_no_name() -> None:
     assert (report.conforms, report.diagnosis) == (False, Diagnosis())
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("factory", faulty.FAULTY)
 def test_a_fault_of_another_kind_does_not_conform(factory: Callable[[], Any]) -> None:
     known = {

@@ -157,6 +157,7 @@ def test_a_scheduler_that_conforms_passes(run: Running) -> None:
     assert set(ran.outcomes) == {*(case.id for case in short()), *CLAIMS, "random-histories"}
 
 
+@pytest.mark.integration
 def test_nothing_but_skips_is_not_good(run: Running) -> None:
     ran = run("--sfq", "schedulers.correct:Tags", "-k", "R-WEIGHT or not-weight-rescales-history")
     assert (ran.status, set(ran.outcomes.values())) == (1, {"skipped"})
@@ -164,6 +165,7 @@ def test_nothing_but_skips_is_not_good(run: Running) -> None:
     assert run("--sfq", "schedulers.correct:Tags", "-k", "R-WEIGHT or article-table").status == 0
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
@@ -200,6 +202,7 @@ def test_a_scheduler_in_python_that_is_broken_in_some_cases_is_judged_in_the_oth
     assert ran.named("passed") == {"article-table", "KEEP-FORGET"}
 
 
+@pytest.mark.integration
 def test_known_faults_are_expected_and_one_that_passes_fails(run: Running) -> None:
     known = ("known.txt", "# issue 12\nties-utf-16\nties-code-points\narticle-table\n")
     some = ["--sfq", "schedulers.faulty:TiesByUtf16", "--sfq-budget", "0", "-k", "ties-utf or table or ORDER-TOTAL"]
@@ -225,6 +228,7 @@ def test_it():
     assert (ran.status, ran.outcomes) == (0, {"test_it": "passed"}), ran.out
 
 
+@pytest.mark.integration
 def test_the_tests_are_chosen_as_others_are(run: Running) -> None:
     own = ("test_own.py", "def test_own(): pass\n")
     sfq = ["--sfq", "schedulers.linear_scan:LinearScan"]
@@ -279,6 +283,7 @@ class TestUnknown(SFQConformance):
 """
 
 
+@pytest.mark.integration
 def test_a_project_has_the_tests_in_a_class(run: Running) -> None:
     def ran(name: str, test: str) -> Ran:
         return run("-rsx", f"test_classes.py::{name}", "-k", test, files=[("test_classes.py", CLASSES)])
@@ -340,6 +345,7 @@ def test_a_fixture_judges_a_scheduler_in_a_test(run: Running) -> None:
     assert "no verdict: start: the adapter has ended" in ran.out
 
 
+@pytest.mark.integration
 def test_the_page_shows_what_can_be_done(run: Running) -> None:
     page = (TESTS.parent / "docs" / "validate.md").read_text(encoding="utf-8")
     section = page.partition("\n## With pytest\n")[2].partition("\n## ")[0]

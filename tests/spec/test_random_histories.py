@@ -62,6 +62,7 @@ TestTags = TagDuel.TestCase
 TestTags.settings = MANY
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
 @pytest.mark.claims(
     "R-SELECT",

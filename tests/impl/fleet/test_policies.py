@@ -104,6 +104,7 @@ def run(policy: Policy, model: str, seed: int) -> int:
     return sum(isinstance(event, Dispatch) for event in pair.trail)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("policy", "model"), [(Sfq, "sfq"), (OvertakingSfq, "sfq"), (Fifo, "fifo"), (RoundRobin, "round-robin")]
 )

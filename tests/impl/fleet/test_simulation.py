@@ -68,6 +68,7 @@ def test_all_that_can_happen_does() -> None:
     assert moved > 50
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
 def test_a_faulty_dispatcher_is_noticed(fault: Fault) -> None:
     with planted(fault) as make:

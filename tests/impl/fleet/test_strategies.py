@@ -318,6 +318,7 @@ FACTORS_TOLD = (None, 1.25, 1.5, 2, 4, 1e9)
 """The columns of the table in the description of `PrefixAffine`; None: least loaded."""
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(("name", "blocks"), [("1,000", 1_000), ("4,096", 4_096), ("all", 10**9)])
 def test_recorded_conversations_are_found_as_often_as_is_told(shared_data: Path, name: str, blocks: int) -> None:
     with (shared_data / "mooncake_fast25/conversation_trace.jsonl").open("rb") as stream:

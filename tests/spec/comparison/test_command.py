@@ -42,6 +42,7 @@ class TestOutput:
         assert re.search(r"^  SFQ +A B B B A B B B ", told.out, re.MULTILINE)
         assert max(len(line) for line in told.out.splitlines() if line.startswith("SFQ")) < 120
 
+    @pytest.mark.integration
     @pytest.mark.parametrize("width", [60, 80, 110, 160])
     def test_the_table_of_a_terminal_is_not_cut(self, width: int) -> None:
         comparison = compare(scenario("returns"))

@@ -156,6 +156,7 @@ class TestScenarios:
         assert fifo.holds is False
         assert fifo.worst > sfq.worst, "each scenario tells the two apart"
 
+    @pytest.mark.integration
     @pytest.mark.parametrize("name", ["article", "flood", "returns", "drain", "on-off", "weights", "heavy-tail"])
     @pytest.mark.parametrize("policy", ["sfq", "fifo", "round-robin", "vtc"])
     def test_the_worst_lead_is_what_a_second_count_finds(self, name: str, policy: str) -> None:

@@ -49,6 +49,7 @@ def told(chance: Random, clock: bool) -> Iterator[Facts]:
         yield Facts(time=time) if clock and chance.random() < 0.7 else Facts()
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("clock", [False, True], ids=["link", "clock"])
 @pytest.mark.parametrize("policy", POLICIES)
 def test_whatever_happens_there_is_one_that_goes_next_and_of_its_user_the_oldest(policy: str, clock: bool) -> None:

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+import pytest
+
 from networks import USERS, History, history, order, runs
 from sfq_spec.related.method import Job, Method, MethodScheduler, Situation
 from sfq_spec.related.tagged import least
@@ -81,6 +83,7 @@ def is_ahead(seen: History) -> bool:
     return any(seen.furthest(user) > seen.largest[user] * (1 - seen.weights[user] / all) for user in USERS)
 
 
+@pytest.mark.integration
 def test_nobody_that_waits_lacks_more_than_its_worst_case_fair_index() -> None:
     assert sum(lacks(history(Wf2qPlus(), chance)) for chance in runs()) == 0
 
