@@ -66,6 +66,8 @@ third-party: $(READY) ## Try the kit on schedulers that others have published (n
 vectors: $(READY) ## Make the vectors again, from the specification and its mutants
 	$(BIN)/python -c 'from pathlib import Path; from sfq_spec.conformance.generate import encoded; \
 	  Path("spec/sfq_spec/data/vectors.json").write_bytes(encoded())'
+	$(BIN)/python -c 'from pathlib import Path; from sfq_spec.conformance.las.generate import encoded; \
+	  Path("spec/sfq_spec/data/las_vectors.json").write_bytes(encoded())'
 
 schemas: $(READY) ## Make the JSON Schemas again, from the structs that read the formats
 	$(BIN)/python -c 'from pathlib import Path; from sfq_spec.schemas import encoded; \

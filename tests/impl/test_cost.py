@@ -335,13 +335,11 @@ def changed(policy: Sfq, seed: int) -> str:
     return "" if found == lags else f"the lags are {found} instead of {lags}"
 
 
-@pytest.mark.claims("COST-OUTSIDE")
 @pytest.mark.parametrize("seed", range(5))
 def test_what_is_learnt_never_changes_the_cost_of_a_dispatched_request(seed: int) -> None:
     assert changed(Sfq(), seed) == ""
 
 
-@pytest.mark.claims("COST-OUTSIDE")
 def test_a_policy_that_settles_accounts_is_found() -> None:
     assert changed(Changes(), 0).startswith("the cost of r")
     assert any(re.search("instead of", changed(Corrects(), seed)) for seed in range(5))
