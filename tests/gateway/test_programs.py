@@ -184,6 +184,7 @@ def test_what_streams_have_used_is_what_programs_have_attained(engine_url: str) 
         assert waited(gateway)["small"] == last.usage.prompt_tokens + 10
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     "name", ["program-aware-fairness", "sfq", "sfq-fairness", "round-robin-fairness", "global-strict-fairness"]
 )

@@ -105,6 +105,7 @@ def test_a_fault_within_the_scheduler_is_told(fault: FaultServer, tmp_path: Path
         gateway.eventually(lambda: shadow_of(gateway).divergences, 1.0)
 
 
+@pytest.mark.integration
 def test_the_right_one_is_never_told(fault: FaultServer, tmp_path: Path) -> None:
     with shadowed(fault, tmp_path, weights={"a": 3.0}) as gateway:
         flood(gateway, 2)

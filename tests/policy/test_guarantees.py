@@ -328,6 +328,7 @@ def test_the_settled_policy_begins_anew_when_all_is_done() -> None:
     assert (play.service("A"), play.service("B"), play.fairness.floor(play.clock.now)) == (0, 0, 0)
 
 
+@pytest.mark.integration
 def test_the_figures_of_the_page() -> None:
     table = "\n".join(figures.table())
     assert table in PAGE.read_text(encoding="utf-8")

@@ -187,6 +187,7 @@ def test_in_flight_is_dispatched_minus_ended_whatever_comes(type: str) -> None:
 HOOKS = ("sent 1", "sent 2", "ended 1", "ended 2", "gone 1", "sweep")
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("type", ["program-aware-fairness", "program-aware-settled-fairness"])
 def test_every_order_of_six_hooks(type: str) -> None:
     """Two requests of one program, sent and ended in every order, as often as may be, with sweeps between."""

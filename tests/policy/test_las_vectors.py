@@ -70,6 +70,7 @@ def test_our_own_policy_conforms() -> None:
     assert f"conforms: {len(CASES)} cases passed, 0 failed, 0 skipped, 12 random histories" in output
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("fault", "diagnosed"),
     [("uncut", "WaitsUncut"), ("once", "OutputOnce"), ("frozen", "NeverDecays"), ("unguarded", "NegativeInFlight")],

@@ -15,6 +15,7 @@ from sfq_proofs.mistakes import apart, sent
 MODULES = (keeping, order, batch, stride, replica, placement)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("obligations", [module.obligations for module in MODULES], ids=lambda made: made.__module__)
 @pytest.mark.claims(
     "R-JOIN",
@@ -41,6 +42,7 @@ def test_every_obligation_is_proved(obligations: Callable[[], Iterable[Obligatio
     assert failed == []
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("wrong", WRONG, ids=lambda wrong: wrong.name)
 @pytest.mark.claims(
     "TAG-QUIET",

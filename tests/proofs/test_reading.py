@@ -36,6 +36,7 @@ def case(seed: int, kind: str) -> Case:
     return s, rng.choice(users), {user: number(rng) + 1 for user in users}, rng.random() < 0.5
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_readings_agree(kind: str) -> None:
     outcomes = set()

@@ -81,6 +81,7 @@ def test_what_a_method_is_known_for_is_found(policy: str, question: str) -> None
     assert breaks(policy, BY_ID[question], found.run) == len(found.run)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question.id)
 def test_sfq_holds(question: Question) -> None:
     found = search("sfq", question, most_states=3_000)

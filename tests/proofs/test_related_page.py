@@ -31,6 +31,7 @@ def test_the_quick_tables_are_as_they_are_made() -> None:
         assert made == block(name)
 
 
+@pytest.mark.integration
 def test_a_scenario_is_as_it_is_made() -> None:
     assert page.figures("weights") == block("weights")
 
@@ -84,6 +85,7 @@ def test_a_return_by_hand() -> None:
     assert returning("las-v1", 8).banked == 8  # until it has had what each of the others had
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("policy", "lead"), [("sfq", 5), ("drr:quantum=1", 5), ("drr:quantum=3", 7), ("drr:quantum=6", 10)]
 )

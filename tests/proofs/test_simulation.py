@@ -52,6 +52,7 @@ def test_the_code_is_as_described(spare: int) -> None:
     assert abstraction.unlike(plant(slack(spare)) if spare == 1 else HeapScheduler) == ""
 
 
+@pytest.mark.integration
 @pytest.mark.claims("IMPL-REFINE")
 @pytest.mark.parametrize("fault", COMMON, ids=lambda fault: fault.name)
 def test_a_planted_fault_is_not_as_described(fault: Fault) -> None:

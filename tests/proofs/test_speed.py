@@ -10,6 +10,7 @@ from sfq_spec.machine import take
 from sfq_spec.mutants import BY_NAME
 
 
+@pytest.mark.integration
 @pytest.mark.claims("ORDER-SPEED")
 def test_the_search_holds_and_is_not_empty() -> None:
     (finding,) = speed.findings()

@@ -190,6 +190,7 @@ def test_a_command_that_is_not_there(tmp_path: Path) -> None:
     assert "cannot be started: embedded null byte" in reason(["\0"])
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("mark", ["START", "TOLD"])
 def test_a_hang_takes_its_time_and_no_more(adapter: Adapter, mark: str) -> None:
     began = time.monotonic()
@@ -217,6 +218,7 @@ FLOODS = {
 }
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("flood", FLOODS)
 def test_a_flood_does_not_fill_the_memory(adapter: Adapter, flood: str) -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -242,6 +244,7 @@ def test_a_flood_that_nobody_waits_for_is_not_kept(adapter: Adapter, line: str) 
         assert resident() - before < 100_000_000
 
 
+@pytest.mark.integration
 def test_a_flood_after_the_answer(adapter: Adapter) -> None:
     assert "is not what the protocol says" in reason(adapter(AFTER=FLOODS["lines"]), times=2)
     with ProcessSubject(adapter(AFTER=FLOODS["lines"])) as subject:
@@ -265,6 +268,7 @@ def test_what_an_adapter_starts_ends_with_it(adapter: Adapter, tmp_path: Path) -
     assert len((tmp_path / "pids").read_text().split()) == 4
 
 
+@pytest.mark.integration
 def test_an_adapter_that_stays_after_stop(adapter: Adapter) -> None:
     with ProcessSubject(adapter(END="time.sleep(600)")) as subject:
         subject.run("sample", SMOKE)

@@ -59,6 +59,7 @@ def test_there_are_enough_faults() -> None:
     assert len(set(faulty.FAULTY)) == len(faulty.FAULTY)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("name", [name for name in BY_NAME if name != "charges-twice"])
 def test_a_mutant_does_not_conform_and_is_named(name: str) -> None:
     report = verdict(lambda: MachineScheduler(BY_NAME[name].take))

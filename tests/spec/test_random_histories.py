@@ -58,7 +58,7 @@ class TagDuel(RuleBasedStateMachine):
         assert self.state.competition.v == self.tags.v
 
 
-TestTags = TagDuel.TestCase
+TestTags = pytest.mark.integration(TagDuel.TestCase)
 TestTags.settings = MANY
 
 

@@ -26,6 +26,7 @@ def totals(arenas: list[Arena], i: str, j: str) -> replica.Total[Fraction]:
     return total
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("number", [1, 2, 3])
 @pytest.mark.claims("REPLICA")
 def test_the_lead_over_several_schedulers(number: int) -> None:

@@ -261,6 +261,7 @@ def test_schema_and_reader_agree_where_one_thing_is_changed(name: str) -> None:
     assert min(seen.values()) > 5 * FEW.max_examples, seen
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("name", READERS)
 def test_schema_and_reader_agree_on_what_is_nearly_right(name: str) -> None:
     documents, read = READERS[name]

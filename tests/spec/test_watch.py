@@ -59,6 +59,7 @@ class Quiet(Watch):
 MISTAKES = ["reset-on-return", "bank-while-idle", "leaving-forgives", "clock-at-finish", "counts-requests"]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("name", MISTAKES)
 @pytest.mark.claims("FAIR-UPPER", "FAIR-LOWER", "FAIR-LEAD")
 def test_the_watch_agrees_with_brute_force(name: str) -> None:

@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from random import Random
 
+import pytest
+
 from networks import USERS, history, order, runs
 from sfq_spec.related.drr import Drr, Visits, visits
 from sfq_spec.related.method import Job, MethodScheduler, Situation
@@ -113,6 +115,7 @@ def exceeds(method: Drr, chance: Random) -> bool:
     return any(lead > method.quantum + seen.charge(i) + seen.charge(j) for i, j, lead in seen.leads())
 
 
+@pytest.mark.integration
 def test_nobody_gets_ahead_by_more_than_a_quantum_and_a_largest_cost_of_each() -> None:
     """Over any interval in which the one behind waits throughout, however often the other leaves and comes back."""
     quanta = (Fraction(1, 2), Fraction(3), Fraction(40))

@@ -76,6 +76,7 @@ def differs(times: Times, chance: Random) -> bool:
     return times(told, rate) != tuple(ends)
 
 
+@pytest.mark.integration
 def test_virtual_time_gives_the_same_as_rates_do() -> None:
     assert sum(differs(finishing_times, chance) for chance in runs()) == 0
 

@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from random import Random
 
+import pytest
+
 from networks import history, order, runs
 from sfq_spec.related.method import Job, MethodScheduler, Situation
 from sfq_spec.related.scfq import Scfq, SelfClocked
@@ -57,6 +59,7 @@ def exceeds(method: Scfq, chance: Random) -> bool:
     return any(lead > seen.charge(i) + seen.charge(j) for i, j, lead in seen.leads())
 
 
+@pytest.mark.integration
 def test_nobody_gets_ahead_by_more_than_a_largest_charge_of_each() -> None:
     """Over any interval in which the one behind waits throughout, however often the other leaves and comes back."""
     assert sum(exceeds(Scfq(), chance) for chance in runs()) == 0

@@ -128,6 +128,7 @@ def found(method: Method[Any]) -> tuple[int, int]:
     return sum(map(is_ahead, seen)), sum(map(lacks, seen))
 
 
+@pytest.mark.integration
 def test_both_checks_find_what_is_wrong() -> None:
     assert found(AllMayStart())[0] > 0
     assert found(Greatest())[1] > 0

@@ -113,10 +113,12 @@ class Standing(WfqPacketActive):
         return Active(at.state.stamps, at.state.weights, told(at))
 
 
+@pytest.mark.integration
 def test_nothing_leaves_later_than_gps_by_more_than_a_largest_request() -> None:
     assert sum(too_late(Wfq, *draw(chance)) for chance in runs(5)) == 0
 
 
+@pytest.mark.integration
 def test_nobody_is_behind_gps_by_more_than_a_largest_request() -> None:
     assert sum(behind(Wfq, *draw(chance)) for chance in runs(5)) == 0
 
