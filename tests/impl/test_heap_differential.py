@@ -119,6 +119,7 @@ def test_a_planted_fault_is_seen_from_outside(fault: Fault) -> None:
     assert caught(plant(fault), look_inside=False)
 
 
+@pytest.mark.integration
 @pytest.mark.claims("IMPL-REFINE")
 @pytest.mark.parametrize("fault", HIDDEN, ids=lambda fault: fault.name)
 def test_a_hidden_fault_breaks_the_invariant(fault: Fault) -> None:

@@ -36,6 +36,7 @@ numbers = st.floats(0, allow_nan=False, allow_infinity=False)
 LOGIC: Any = Exact(())
 
 
+@pytest.mark.integration
 @every_format
 @every_lemma
 def test_every_wrong_variant_has_a_counterexample(lemma: Lemma, format: Format) -> None:
@@ -47,6 +48,7 @@ def test_the_hypotheses_of_a_lemma_can_be_met(lemma: Lemma) -> None:
     assert ask("bitwuzla", script(floats.FIRST, lemma.given), floats.PATIENCE_MS) == "sat"
 
 
+@pytest.mark.integration
 @pytest.mark.claims("FLOAT-BAND", "FLOAT-EXACT", "FLOAT-STRICT", "REBASE-EXACT")
 def test_the_lemmas_hold_in_every_format_now_or_as_recorded() -> None:
     found = floats.findings()
@@ -102,6 +104,7 @@ def test_a_record_that_does_not_answer_the_question_proves_nothing(record: Recor
     assert not floats.is_proved(monotone, FORMATS[1], record)
 
 
+@pytest.mark.integration
 def test_without_a_record_the_claims_that_need_it_fail() -> None:
     found = floats.findings(msgspec.structs.replace(deep.bundled(), answers=()))
     assert [finding.claims[0] for finding in found if not finding.holds] == ["FLOAT-BAND", "REBASE-EXACT"]

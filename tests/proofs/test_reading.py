@@ -48,6 +48,7 @@ def test_the_readings_agree(kind: str) -> None:
     assert len(outcomes) > 1 or kind in ("complete", "weight", "upkeep")
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("mutant", [m for m in MUTANTS if m.rules], ids=lambda mutant: mutant.name)
 def test_they_agree_on_wrong_rules_too(mutant: Any) -> None:
     for kind in KINDS:

@@ -34,6 +34,7 @@ def test_there_is_no_difference(world: World) -> None:
     assert found.most_waiting == world.users
 
 
+@pytest.mark.integration
 @pytest.mark.claims("IMPL-REFINE")
 @pytest.mark.parametrize("fault", COMMON, ids=lambda fault: fault.name)
 def test_a_planted_fault_is_found(fault: Fault) -> None:

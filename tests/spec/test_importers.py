@@ -371,6 +371,7 @@ class TestRealFiles:
         _, dispatched = compare(Imported(imported.arrivals[:600]))
         assert len(dispatched) == 600
 
+    @pytest.mark.integration
     @pytest.mark.parametrize(
         ("name", "accepted", "rejected", "users"),
         [("real_RPM10", 900, 600, 27), ("real_VTC", 1_500, 0, 27), ("overload_FCFS", 2_700, 0, 2)],

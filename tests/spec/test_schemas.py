@@ -63,6 +63,7 @@ def test_a_field_without_a_description_is_found(monkeypatch: pytest.MonkeyPatch)
 # What this project writes is valid
 
 
+@pytest.mark.integration
 def test_every_vector_is_valid_and_so_is_the_message_that_asks_for_it() -> None:
     held = json.loads(resources.files("sfq_spec").joinpath("data/vectors.json").read_bytes())
     BY_NAME["vectors"].validate(held)
