@@ -17,31 +17,8 @@ from sfq_impl.policy.interfaces import (
     Response,
 )
 from sfq_impl.policy.parameters import GLOBAL_STRICT, ROUND_ROBIN, SFQ
+from sfq_impl.policy.picking import Picking
 from sfq_spec.trace import InvalidWeight
-
-
-class _Picking:
-    """A policy whose pick is its choice, with or without something noted."""
-
-    def __init__(self, name: str, clock: Callable[[], int]) -> None:
-        self.name = name
-        self.clock = clock
-
-    def pick(self, band: PriorityBandAccessor | None) -> FlowQueueAccessor | None:
-        """The queue that goes next."""
-        if band is None:
-            return None
-        now = self.clock()
-        queue = self.choose(band, now)
-        self.picked(band, queue, now)
-        return queue
-
-    def choose(self, band: PriorityBandAccessor, now: int) -> FlowQueueAccessor | None:
-        """The same, where nothing changes by it."""
-        raise NotImplementedError
-
-    def picked(self, band: PriorityBandAccessor, queue: FlowQueueAccessor | None, now: int) -> None:
-        """Nothing is to be noted."""
 
 
 @dataclass
@@ -51,7 +28,7 @@ class Cursor:
     last: str | None = None
 
 
-class RoundRobinFairness(_Picking):
+class RoundRobinFairness(Picking):
     """One request of each program in turn, in the order of their ids."""
 
     def __init__(self, *, name: str = ROUND_ROBIN, clock: Callable[[], int] = time.monotonic_ns) -> None:
@@ -85,7 +62,7 @@ class RoundRobinFairness(_Picking):
             band.policy_state.last = None
 
 
-class GlobalStrictFairness(_Picking):
+class GlobalStrictFairness(Picking):
     """First come, first served, whoever it is; what llm-d does where nothing is configured."""
 
     def __init__(self, *, name: str = GLOBAL_STRICT, clock: Callable[[], int] = time.monotonic_ns) -> None:
@@ -101,7 +78,7 @@ class GlobalStrictFairness(_Picking):
         return min(waiting, key=lambda found: found[:2])[2] if waiting else None
 
 
-class SfqFairness(_Picking):
+class SfqFairness(Picking):
     """Start-time Fair Queueing, by the scheduler that is proved; each band has one of its own.
 
     It needs to be told who waits (`QueueWatcher`), and charges a request its cost when it leaves its queue for a

@@ -27,18 +27,19 @@ from sfq_impl.policy.interfaces import (
     Response,
 )
 from sfq_impl.policy.parameters import PROGRAM_AWARE, Memory, ProgramAware
+from sfq_impl.policy.picking import Picking
 from sfq_impl.policy.program import Program, fairness_index
 
 ENQUEUE_TIME = "enqueue-time/program-aware-fairness"
 """The attribute of a request in which a pick leaves when it was taken in."""
 
 
-class Programs:
+class Programs(Picking):
     """The programs, and what happens to them in any policy: waits, requests in flight, sweeps."""
 
-    def __init__(self, memory: Memory, clock: Callable[[], int]) -> None:
+    def __init__(self, memory: Memory, name: str, clock: Callable[[], int]) -> None:
+        super().__init__(name, clock)
         self.memory = memory
-        self.clock = clock
         self.programs: dict[str, Program] = {}
         self.waiting = Counter[str]()
         """Requests that wait, by program, in all bands."""
@@ -46,6 +47,9 @@ class Programs:
         self._ttl = round(memory.eviction_ttl_seconds * SECOND)
         self._swept = clock() // self._sweep
         """The number of the latest sweep: they come at whole multiples of the interval."""
+
+    def new_state(self) -> None:
+        """Nothing is kept by band: a program has one account at all priorities."""
 
     def meet(self, id: str, now: int) -> Program:
         """A program; one that was not known counts as seen from now on."""
@@ -96,8 +100,7 @@ class ProgramAwareFairness(Programs):
         clock: Callable[[], int] = time.monotonic_ns,
     ) -> None:
         self.parameters = parameters or ProgramAware()
-        super().__init__(self.parameters, clock)
-        self.name = name
+        super().__init__(self.parameters, name, clock)
         self.is_compatible = self.parameters.compatibility != "none"
         """Whether faults of the original are reproduced."""
         self._visits = self.parameters.compatibility == "release-0.10"
@@ -107,9 +110,6 @@ class ProgramAwareFairness(Programs):
         self._picks = 0
         self._flying: dict[str, str] = {}
         """The program of each request in flight, by the request's id."""
-
-    def new_state(self) -> None:
-        """Nothing is kept by band: a program has one account at all priorities."""
 
     def service(self, id: str, now: int) -> float:
         """What a program has attained, as it counts now."""
@@ -123,16 +123,6 @@ class ProgramAwareFairness(Programs):
         return halved(program.service, now - program.anchor, self._half_life)
 
     # The pick.
-
-    def pick(self, band: PriorityBandAccessor | None) -> FlowQueueAccessor | None:
-        """The queue of the program of greatest score."""
-        if band is None:
-            return None
-        now = self.clock()
-        self.advance(now)
-        queue = self.choose(band, now)
-        self.picked(band, queue, now)
-        return queue
 
     def choose(self, band: PriorityBandAccessor, now: int) -> FlowQueueAccessor | None:
         """The same, where nothing changes by it."""

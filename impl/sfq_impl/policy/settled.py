@@ -43,16 +43,12 @@ class SettledFairness(Programs):
         self, parameters: Settled | None = None, *, name: str = SETTLED, clock: Callable[[], int] = time.monotonic_ns
     ) -> None:
         self.parameters = parameters or Settled()
-        super().__init__(self.parameters, clock)
-        self.name = name
+        super().__init__(self.parameters, name, clock)
         self._half_life = self.parameters.las_half_life_seconds
         self._flying: dict[str, tuple[str, float, int]] = {}
         """Of each request in flight: the program, the charge, and when it was charged."""
         self._floor, self._floor_anchor = 0.0, clock()
         """The service of the program that was picked last, and as of when."""
-
-    def new_state(self) -> None:
-        """Nothing is kept by band: a program has one account at all priorities."""
 
     def service(self, id: str, now: int) -> float:
         """What a program has been charged, as it counts now."""
@@ -64,16 +60,6 @@ class SettledFairness(Programs):
     def floor(self, now: int) -> float:
         """Where a program begins that had nothing waiting, at least."""
         return halved(self._floor, now - self._floor_anchor, self._half_life)
-
-    def pick(self, band: PriorityBandAccessor | None) -> FlowQueueAccessor | None:
-        """The queue of the program with the least service."""
-        if band is None:
-            return None
-        now = self.clock()
-        self.advance(now)
-        queue = self.choose(band, now)
-        self.picked(band, queue, now)
-        return queue
 
     def choose(self, band: PriorityBandAccessor, now: int) -> FlowQueueAccessor | None:
         """The same, where nothing changes by it."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
@@ -118,6 +118,20 @@ def writing(name: str) -> Iterator[IO[bytes]]:
         raise
     except OSError as error:
         raise Failure(f"{name}: cannot be written: {error.strerror}") from None
+
+
+def copy(files: Mapping[str, bytes], to: str) -> None:
+    """Write some files into a folder, the current one where `to` is empty, and print their paths. Raises `Failure`."""
+    folder = Path(to or ".")
+    if not folder.is_dir():
+        raise Failure(f"{folder}: is not a folder that exists; make it first")
+    for name, data in files.items():
+        path = folder / name
+        try:
+            path.write_bytes(data)
+        except OSError as error:
+            raise Failure(f"{path}: cannot be written: {error.strerror}") from None
+        print(path)
 
 
 @contextmanager

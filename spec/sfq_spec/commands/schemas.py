@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import sys
 from enum import StrEnum
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from sfq_spec import schemas
-from sfq_spec.commands.console import Failure
+from sfq_spec.commands.console import Failure, copy
 
 
 class Action(StrEnum):
@@ -43,13 +42,4 @@ def schema(
                 raise Failure(f"there is no schema {what!r}: the schemas are {', '.join(schemas.names())}")
             sys.stdout.write(schemas.bundled(what).decode())
         case Action.COPY:
-            folder = Path(what or ".")
-            if not folder.is_dir():
-                raise Failure(f"{folder}: is not a folder that exists; make it first")
-            for name in schemas.names():
-                path = folder / f"sfq-{name}.schema.json"
-                try:
-                    path.write_bytes(schemas.bundled(name))
-                except OSError as error:
-                    raise Failure(f"{path}: cannot be written: {error.strerror}") from None
-                print(path)
+            copy({f"sfq-{name}.schema.json": schemas.bundled(name) for name in schemas.names()}, what)

@@ -8,13 +8,14 @@ import sys
 from collections.abc import Sequence
 from contextlib import redirect_stdout
 from enum import StrEnum
+from importlib import resources
 from pathlib import Path
 from typing import Annotated, NoReturn
 
 import typer
 
 from sfq_spec.commands import validating_las as las
-from sfq_spec.commands.console import Failure, progress, say
+from sfq_spec.commands.console import Failure, copy, progress, say
 from sfq_spec.conformance import report as reports
 from sfq_spec.conformance import shorthand
 from sfq_spec.conformance.case import Case
@@ -177,14 +178,8 @@ def vectors(
                 raise Failure(f"there is no case {what!r}: see sfq-spec vectors list")
             _show(found[0])
         case Action.COPY:
-            folder = Path(what or ".")
-            if not folder.is_dir():
-                raise Failure(f"{folder}: is not a folder that exists; make it first")
-            from importlib import resources
-
-            data = resources.files("sfq_spec").joinpath("data/vectors.json").read_bytes()
-            (folder / "vectors.json").write_bytes(data)
-            print(folder / "vectors.json")
+            data = resources.files("sfq_spec").joinpath("data")
+            copy({name: data.joinpath(name).read_bytes() for name in ("vectors.json", "las_vectors.json")}, what)
 
 
 def _judged(subject: Subject, cases: list[Case], excused: frozenset[str], budget: int, seed: int) -> Report:
