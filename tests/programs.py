@@ -9,6 +9,22 @@ from playing import Playing
 from sfq_spec.related.halving import Halving
 from sfq_spec.related.las import Las
 
+SAMPLE = """\
+plugins:
+  - type: program-aware-fairness
+    parameters:
+      strategy: las
+      lasWeightService: 0.8
+      lasWeightHeadWait: 0.2
+      lasHalfLifeSeconds: 60
+      evictionTtlSeconds: 3600
+      evictionSweepSeconds: 300
+
+flowControl:
+  defaultPriorityBand:
+    fairnessPolicyRef: program-aware-fairness
+"""
+"""The sample of the second seed, as it stands there."""
 NEVER = Fraction(0)
 """No half-life."""
 

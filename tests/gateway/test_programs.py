@@ -14,6 +14,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from gateway.asking import FAIRNESS, aside, complete, get, post
 from gateway.running import FaultServer, Running, running
+from programs import SAMPLE
 from sfq_impl.fleet.recording import Memory
 from sfq_impl.gateway.config import IdentitySettings, RecordSettings, Settings, ShadowSettings, parse
 from sfq_impl.gateway.ordering import Ordering, ordering
@@ -24,22 +25,6 @@ from sfq_impl.policy.queue_policy import QueuePolicy
 from sfq_spec.trace import Dispatch
 
 SERVER = "servers:\n  - url: http://127.0.0.1:1\n"
-SAMPLE = """\
-plugins:
-  - type: program-aware-fairness
-    parameters:
-      strategy: las
-      lasWeightService: 0.8
-      lasWeightHeadWait: 0.2
-      lasHalfLifeSeconds: 60
-      evictionTtlSeconds: 3600
-      evictionSweepSeconds: 300
-
-flowControl:
-  defaultPriorityBand:
-    fairnessPolicyRef: program-aware-fairness
-"""
-"""The sample of the second seed, as it stands there."""
 BANDS = """
 policy:
   plugins:

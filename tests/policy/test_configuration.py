@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from programs import SAMPLE
 from sfq_impl.policy.configuration import BadConfiguration, Configuration, check, made, parse, policies, queue_policy
 from sfq_impl.policy.identity import AGENT_HEADERS, DEFAULT_ID, DEPRECATED_HEADER, HEADER, fairness_id
 from sfq_impl.policy.others import GlobalStrictFairness, RoundRobinFairness, SfqFairness
@@ -14,21 +15,6 @@ from sfq_impl.policy.parameters import ProgramAware, Settled
 from sfq_impl.policy.program_aware import ProgramAwareFairness
 from sfq_impl.policy.settled import SettledFairness
 
-SEED = """
-plugins:
-  - type: program-aware-fairness
-    parameters:
-      strategy: las
-      lasWeightService: 0.8
-      lasWeightHeadWait: 0.2
-      lasHalfLifeSeconds: 60
-      evictionTtlSeconds: 3600
-      evictionSweepSeconds: 300
-
-flowControl:
-  defaultPriorityBand:
-    fairnessPolicyRef: program-aware-fairness
-"""
 NAME = "program-aware-fairness"
 PLUGIN = f'{NAME} plugin "{NAME}"'
 
@@ -41,7 +27,7 @@ def plugin(**parameters: Any) -> ProgramAwareFairness:
 
 def test_the_configuration_of_the_seed() -> None:
     pytest.importorskip("yaml", reason="needs PyYAML")
-    policy = queue_policy(parse(SEED))
+    policy = queue_policy(parse(SAMPLE))
     assert isinstance(policy.fairness, ProgramAwareFairness)
     assert policy.fairness.parameters == ProgramAware(3600, 300, 0, "las", 0.8, 0.2, None, 60)
 
