@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
+from contextlib import suppress
 from http.client import HTTPConnection, HTTPResponse
 from typing import Any
 
@@ -64,6 +66,26 @@ def get(gateway: Running, path: str, authorization: str | None = None) -> tuple[
     read = response.read()
     connection.close()
     return response.status, read
+
+
+def raw(gateway: Running, *parts: bytes, pause: float = 0.0) -> bytes:
+    """All that comes back on one connection for these bytes, until the gateway closes it or is silent."""
+    connection, got = socket.create_connection(("127.0.0.1", gateway.port), timeout=1.0), b""
+    for part in parts:
+        connection.sendall(part)
+        time.sleep(pause)
+    with suppress(TimeoutError, ConnectionError):
+        while piece := connection.recv(1 << 16):
+            got += piece
+    connection.close()
+    return got
+
+
+def written(body: bytes | dict[str, Any], *headers: str, path: str = COMPLETIONS, last: bool = True) -> bytes:
+    """A request as it is on the wire; the `last` one of its connection."""
+    text = body if isinstance(body, bytes) else json.dumps(body).encode()
+    lines = [f"POST {path} HTTP/1.1", "host: x", f"content-length: {len(text)}", *headers]
+    return "\r\n".join([*lines, *["connection: close"] * last, "", ""]).encode("latin-1") + text
 
 
 def begun(gateway: Running, body: dict[str, Any], user: str = "ann") -> socket.socket:

@@ -198,6 +198,23 @@ class FaultServer:
             await asyncio.sleep(0)
         writer.write(b"0\r\n\r\n")
 
+    async def do_script(self, reader: Any, writer: Any, body: bytes) -> None:
+        """Whatever bytes the parts of the prompt hold, one after another; then it is for its client to leave."""
+        for part in json.loads(body)["prompt"]:
+            writer.write(part.encode("latin-1"))
+            await writer.drain()
+            await asyncio.sleep(0.02)
+        await self._gone(reader)
+
+    async def do_count(self, reader: Any, writer: Any, body: bytes) -> None:
+        """So many bytes as are asked for, as fast as they are taken."""
+        left = json.loads(body)["max_tokens"]
+        writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n" % left)
+        while left:
+            writer.write(b"x" * min(left, 1 << 16))
+            await writer.drain()
+            left -= min(left, 1 << 16)
+
     async def do_slow(self, reader: Any, writer: Any, body: bytes) -> None:
         """The body, back, after a while."""
         await asyncio.sleep(0.5)

@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 from urllib.request import Request, urlopen
@@ -147,6 +148,25 @@ def test_an_address_that_is_taken(fault: FaultServer, tmp_path: Path) -> None:
     with command(path) as served:
         assert "address already in use" in served.told_first("error")
         assert served.child.wait(PATIENCE) == 2
+
+
+def test_a_name_that_is_no_address_is_told_with_its_setting(fault: FaultServer, tmp_path: Path) -> None:
+    path = config(tmp_path, fault.url)
+    path.write_text(path.read_text().replace("127.0.0.1:0", "no.such.host.invalid:8080"))
+    with command(path) as served:
+        assert served.told("cannot listen")["listen"] == "no.such.host.invalid:8080"
+        assert served.child.wait(PATIENCE) == 2
+
+
+def test_a_trace_that_cannot_be_begun_is_told_in_one_line(fault: FaultServer, tmp_path: Path) -> None:
+    path = config(tmp_path, fault.url, "record: {path: /proc/no/own}\n")
+    result = CliRunner().invoke(app, ["serve", "--config", str(path)])
+    assert (result.exit_code, result.stderr) == (2, "sfq-gateway: /proc/no: No such file or directory\n")
+
+
+def test_the_version_is_told() -> None:
+    result = CliRunner().invoke(app, ["--version"])
+    assert (result.exit_code, result.output) == (0, f"sfq-gateway {version('sfq-spec')}\n")
 
 
 def test_a_server_that_is_not_there_is_told_at_the_start(tmp_path: Path) -> None:

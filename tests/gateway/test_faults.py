@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import socket
 import time
 from dataclasses import replace
@@ -140,7 +141,8 @@ def test_a_client_that_goes_away_while_it_waits_is_never_sent_and_never_charged(
         gateway.eventually(lambda: not gateway.in_flight)
         assert len(fault.got) == 1
         assert total(gateway, "cancelled", "bob") == 1
-        assert 'sfq_dispatches_total{user="bob"}' not in gateway.figures()
+        assert 'sfq_charged_cost_total{user="ann"} 0' not in gateway.figures()
+        assert not re.search(r'sfq_(dispatches|charged_cost)_total{user="bob"} [1-9]', gateway.figures())
 
 
 def test_a_full_queue(fault: FaultServer) -> None:

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import hmac
+import json
+import time
+from base64 import urlsafe_b64encode
 from typing import Any
 
 import jwt
 import pytest
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec
 
 from sfq_impl.gateway.config import IdentitySettings, JwtSettings
 from sfq_impl.gateway.errors import Refusal
@@ -82,6 +88,43 @@ def test_a_key_can_be_required() -> None:
             caller(headers, "x", required=True)
     assert caller(bearing(KNOWN), required=True) == ("ann", "key")
     assert caller(bearing(token(team="red")), required=True, jwt=BY_TOKEN) == ("red", "jwt")
+
+
+def test_who_must_show_a_key_is_nobody_else_unless_the_order_says_so() -> None:
+    headers = {"x-llm-d-inference-fairness-id": "bob"}
+    assert caller(headers | bearing(KNOWN), "carl", required=True) == ("ann", "key")
+    assert caller(headers | bearing(token(team="red")), "carl", required=True, jwt=BY_TOKEN) == ("red", "jwt")
+    assert caller(headers | bearing(KNOWN), "carl", required=True, order=("header", "key")) == ("bob", "header")
+    assert caller(headers | bearing(KNOWN), "carl") == ("bob", "header")
+
+
+def test_a_known_key_may_look_like_a_token() -> None:
+    assert caller(bearing("a.b.c"), keys={"ann": Secret("a.b.c")}, required=True, jwt=BY_TOKEN) == ("ann", "key")
+
+
+def test_clocks_may_differ_a_little() -> None:
+    now = int(time.time())
+    soon = token(team="red", iat=now + 5, nbf=now + 5, exp=now + 60)
+    assert caller(bearing(soon), jwt=BY_TOKEN, order=("jwt",)) == ("red", "jwt")
+    for late in (token(team="red", nbf=now + 60), token(team="red", exp=now - 60)):
+        with pytest.raises(Refusal):
+            caller(bearing(late), jwt=BY_TOKEN)
+
+
+def test_a_public_key_signs_nothing() -> None:
+    """The confusion of algorithms: a token that is signed by the text of the key that verifies."""
+    public = ec.generate_private_key(ec.SECP256R1()).public_key()
+    pem = public.public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
+    header, claims = (_base64(json.dumps(part)) for part in ({"alg": "HS256", "typ": "JWT"}, {"team": "red"}))
+    signed = _base64(hmac.digest(pem, f"{header}.{claims}".encode(), "sha256"))
+    for algorithms in (("ES256",), ("ES256", "HS256"), ("HS256",)):
+        settings = JwtSettings(Secret(pem.decode()), algorithms, claim="team")
+        with pytest.raises(Refusal, match="cannot be verified"):
+            caller(bearing(f"{header}.{claims}.{signed}"), jwt=settings)
+
+
+def _base64(part: str | bytes) -> str:
+    return urlsafe_b64encode(part.encode() if isinstance(part, str) else part).rstrip(b"=").decode()
 
 
 def test_a_key_is_called_by_a_hash() -> None:

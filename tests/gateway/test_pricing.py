@@ -14,7 +14,7 @@ from sfq_impl.gateway.asking import Asked
 from sfq_impl.gateway.config import CostSettings
 from sfq_impl.gateway.pricing import Pricing
 
-ASKED = Asked("tiny", None, b"hello", 100)
+ASKED = Asked("tiny", None, b"hello", b"hello", 100)
 
 
 def saved(path: Path) -> int:

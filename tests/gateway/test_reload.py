@@ -8,6 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from gateway.asking import FAIRNESS, aside, begun, post
 from gateway.running import FaultServer, Running, running
 from sfq_impl.fleet.policy import Sfq
@@ -79,6 +81,16 @@ def test_what_cannot_change_is_named(fault: FaultServer) -> None:
         assert isinstance(gateway.gateway.dispatcher.policy, Sfq)
 
 
+def test_what_cannot_change_stays_as_it_was_and_is_named_each_time(fault: FaultServer) -> None:
+    with running([fault.url], placement=PlacementSettings("prefix-affine")) as gateway:
+        for _ in range(2):
+            told = change(gateway, policy=Ordering("fifo"), placement=PlacementSettings("least-loaded"), drain=2.0)
+            assert told == ["policy", "placement"]
+        settings = gateway.gateway.settings
+        assert (settings.policy.name, settings.placement.strategy, settings.drain) == ("sfq", "prefix-affine", 2.0)
+        assert gateway.gateway.proxy.settings is settings
+
+
 def written(path: Path, url: str, more: str = "") -> Path:
     path.write_text(f"servers:\n  - url: {url}\n    name: one\nlisten: 127.0.0.1:0\n{more}")
     return path
@@ -103,6 +115,26 @@ def test_a_file_that_is_wrong_changes_nothing(fault: FaultServer, tmp_path: Path
         assert not reload()
         assert post(gateway, {"model": "echo"})[0].status == 200
         assert 'sfq_config_reloads_total{result="refused"} 4.0' in gateway.figures()
+
+
+def test_a_file_that_cannot_be_used_all_the_same_changes_nothing_and_is_looked_at_again(
+    fault: FaultServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A certificate, say, that is taken away between the look at it and its use."""
+    path = written(tmp_path / "fleet.yaml", fault.url)
+    with running([fault.url]) as gateway:
+        reload = from_file(path, gateway)
+        assert reload()
+        before: Settings = gateway.gateway.settings
+        written(path, fault.url, "limits: {wait: 5}\n")
+        looks = iter([None])
+        with monkeypatch.context() as patched:
+            patched.setattr(ServerSettings, "trust", lambda self: next(looks))
+            assert not reload()
+        assert gateway.gateway.settings is before
+        assert gateway.gateway.dispatcher.queue.limits.wait == before.limits.wait
+        assert reload()
+        assert gateway.gateway.dispatcher.queue.limits.wait == 5
 
 
 def test_no_request_is_dropped_while_servers_come_and_go(fault: FaultServer) -> None:

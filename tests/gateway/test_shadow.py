@@ -196,6 +196,46 @@ def test_what_does_not_fit_is_counted_and_nobody_waits_for_it(tmp_path: Path, mo
     assert took < 2
 
 
+def test_one_that_talks_nonsense_is_ended_and_started_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shadowing, "PAUSE", 0.05)
+    written = io.StringIO()
+    logs.begin("info", [], written)
+    begun = tmp_path / "begun"
+    babbling = tmp_path / "babbling"
+    babbling.write_text(f"#!/bin/sh\nprintf x >> {begun}\necho hm\nexec sleep 60\n")
+    babbling.chmod(0o700)
+
+    async def run() -> None:
+        shadow = Shadow(ShadowSettings(tmp_path, 100), command=str(babbling))
+        shadow.start()
+        async with asyncio.timeout(10):
+            while not begun.exists() or len(begun.read_text()) < 2:
+                await asyncio.sleep(0.01)
+        monkeypatch.setattr(shadowing, "LAST_WORDS", 0.1)
+        await shadow.close()
+
+    asyncio.run(run())
+    assert "shadow ended, it is started again" in written.getvalue()
+    assert "it cannot be understood: JSON is malformed" in written.getvalue()
+
+
+def test_what_it_was_not_told_before_the_end_is_in_the_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shadowing, "LAST_WORDS", 0.1)
+    written = io.StringIO()
+    logs.begin("info", [], written)
+
+    async def run() -> None:
+        shadow = Idle(ShadowSettings(tmp_path, 100), command="unused")
+        dispatcher = Dispatcher(Placement([Server("s", 1)]), observers=[shadow])
+        async with dispatcher.slot("a", 1):
+            pass
+        await shadow.close()
+
+    asyncio.run(run())
+    [line] = [json.loads(line) for line in written.getvalue().splitlines()]
+    assert (line["event"], line["events"]) == ("shadow was not told all before the end", 3)
+
+
 class Idle(Shadow):
     """One that is fed and never runs."""
 

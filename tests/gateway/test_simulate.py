@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import json
 import re
+import subprocess
+import sys
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,7 @@ from sfq_impl.fleet.simulation.planning import Fleet, plan
 from sfq_impl.fleet.simulation.workload import Asked, BadWorkload, read, work
 from sfq_impl.gateway.cli import app
 from sfq_impl.gateway.ordering import ordering
+from sfq_impl.gateway.simulating import lines
 from sfq_spec import sample
 from sfq_spec.cli import app as spec
 from sfq_spec.conformance.audit.fairness import Fairness
@@ -181,7 +184,9 @@ def test_a_stream_that_cannot_be_read(text: bytes, said: str) -> None:
         (["-", "--policy", "fair"], "is 'fair'; there are: sfq"),
         (["-", "--group", "paid"], "--group paid: write NAME=PATTERN"),
         (["-", "--policy", "sfq", "--policy", "fifo", "--record", "x"], "--record: the trace of one policy"),
-        (["-", "--record", "no/such/folder"], "No such file"),
+        (["-", "--record", "no/such/folder"], "no/such/folder: cannot be written: No such file"),
+        (["-", "--decode", "inf"], "--decode: is inf; it is a finite number"),
+        (["-", "--speed", "inf"], "--speed: is inf; it is a finite number"),
         (["-", "--config", "none.yaml"], "none.yaml: cannot be read"),
         (["-", "--servers", "0"], "Invalid value for '--servers'"),
     ],
@@ -198,6 +203,46 @@ def test_it_is_told_to_people_too() -> None:
     assert re.search(r"worst lead: \d+, '\w+' over '\w+', which waited throughout", result.stdout)
     assert "few" in result.stdout
     assert "and 1 users more" in result.stdout
+
+
+def test_room_is_not_told_twice(tmp_path: Path) -> None:
+    fleet = tmp_path / "fleet.yaml"
+    fleet.write_text("servers:\n  - {url: http://a:1, requests: 1}\n")
+    for option in ("--requests", "--tokens"):
+        result = simulate("-", "--config", str(fleet), option, "4", given=TABLE)
+        assert (result.exit_code, "go with --servers" in result.stderr) == (2, True)
+        assert simulate("-", "--config", str(fleet), option, "4000", "--servers", "1", given=TABLE).exit_code == 0
+
+
+def test_a_group_without_users_is_told() -> None:
+    result = simulate("-", "--group", "paid=p-*", "--group", "all=*", given=TABLE)
+    assert (result.exit_code, result.stderr) == (0, "sfq-gateway: --group paid: no user of the stream matches\n")
+
+
+def test_a_trace_that_cannot_be_written_is_told_before_anything_is_simulated(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sfq_impl.gateway.simulating.plan", None)
+    assert simulate("-", "--record", "no/such/folder", given=TABLE).exit_code == 2
+
+
+@pytest.mark.parametrize(("width", "columns"), [(None, 8), (200, 8), (80, 7), (70, 6), (50, 4), (10, 4)])
+def test_a_narrow_terminal_has_fewer_columns(width: int | None, columns: int) -> None:
+    [result] = told("-", given=TABLE)
+    shown = list(lines(result, 3, width))
+    assert [len(re.split("  +", line.strip())) - 1 for line in shown if line.strip().startswith("user ")] == [columns]
+    assert all(len(line) <= max(width or 200, 50) for line in shown[4:])
+
+
+def test_a_full_disk_is_told_in_one_line() -> None:
+    with Path("/dev/full").open("wb") as full:
+        ended = subprocess.run(
+            [sys.executable, "-m", "sfq_impl.gateway", "settings"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert ended.returncode == 2
+    assert ended.stderr == "sfq-gateway: the operating system does not go on: [Errno 28] No space left on device\n"
 
 
 def test_a_priority_goes_first_and_speed_makes_a_queue() -> None:

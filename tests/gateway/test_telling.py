@@ -48,6 +48,38 @@ def test_the_page_stays_small_whatever_users_come(fault: FaultServer) -> None:
         assert set(re.findall(r'user="([^"]*)"', page)) == {"user-0", "user-1", "other"}
 
 
+def samples(page: str, name: str) -> dict[tuple[str, ...], float]:
+    """The values of a metric by its labels."""
+    families = text_string_to_metric_families(page)
+    return {tuple(s.labels.values()): s.value for family in families for s in family.samples if s.name == name}
+
+
+def test_what_is_counted_begins_at_zero_so_that_the_first_time_is_seen_to_be_more(fault: FaultServer) -> None:
+    with running([fault.url], weights={"vip": 2.0}) as gateway:
+        page = get(gateway, "/metrics")[1].decode()
+        assert samples(page, "sfq_config_reloads_total") == {("done",): 0, ("refused",): 0}
+        assert samples(page, "sfq_server_retries_total") == {("server-0",): 0}
+        assert samples(page, "sfq_requests_total") == {
+            ("expired", "vip"): 0, ("refused", "vip"): 0,
+            ("completed", "vip"): 0, ("failed", "vip"): 0, ("cancelled", "vip"): 0,
+        }  # fmt: skip
+        assert set(samples(page, "sfq_refusals_total").values()) == {0}
+        post(gateway, {"model": "echo"}, headers={FAIRNESS: "ann"})
+        page = get(gateway, "/metrics")[1].decode()
+        assert samples(page, "sfq_requests_total")["expired", "ann"] == 0
+
+
+def test_a_user_of_whom_nothing_waits_any_more_is_told_as_zero(fault: FaultServer) -> None:
+    with running([fault.url], metrics_users=1) as gateway:
+        for user in ("ann", "bob"):
+            post(gateway, {"model": "echo"}, headers={FAIRNESS: user})
+        gateway.eventually(lambda: not gateway.in_flight)
+        page = get(gateway, "/metrics")[1].decode()
+        for name in ("sfq_waiting_requests", "sfq_waiting_cost", "sfq_in_flight_requests"):
+            assert samples(page, name) == {("ann",): 0, ("other",): 0}, name
+        assert samples(page, "sfq_lag").keys() == {("ann",), ("other",)}
+
+
 def test_no_secret_and_no_prompt_is_ever_told(fault: FaultServer) -> None:
     written = io.StringIO()
     identity = IdentitySettings(jwt=JwtSettings(Secret("jwt-" + UPSTREAM), ("HS256",)))
@@ -73,6 +105,26 @@ def test_no_secret_and_no_prompt_is_ever_told(fault: FaultServer) -> None:
     for secret in (KEY, UPSTREAM, prompt, "aaaaaa", "cccccc"):
         assert secret not in written.getvalue()
         assert secret not in page
+
+
+@pytest.mark.parametrize(
+    "secret", ['with "quotes" and \\', "-----BEGIN-----\nof several lines\n-----END-----", "ütf-8 ☃"]
+)
+def test_a_secret_is_struck_out_however_json_writes_it(secret: str) -> None:
+    written = io.StringIO()
+    logs.begin("info", [Secret(secret)], written)
+    logs.tell(logging.ERROR, "careless", what=f"it is {secret}!")
+    [told] = [json.loads(line) for line in written.getvalue().splitlines()]
+    assert told["what"] == "it is ***!"
+
+
+def test_a_secret_within_another_leaves_nothing_of_it() -> None:
+    for order in (1, -1):
+        written = io.StringIO()
+        secrets = [Secret(text) for text in ("abcd", "abcdefgh", "cdef", "efghijkl-abcdefgh")][::order]
+        logs.begin("info", secrets, written)
+        logs.tell(logging.ERROR, "careless", what="abcdefgh and efghijkl-abcdefgh")
+        assert json.loads(written.getvalue())["what"] == "*** and ***"
 
 
 def test_a_line_of_the_log_tells_what_became_of_a_request(fault: FaultServer) -> None:

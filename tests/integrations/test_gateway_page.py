@@ -20,7 +20,12 @@ from gateway.asking import FAIRNESS, post
 from gateway.running import FaultServer, running
 from integrations import page
 from integrations.test_dashboards import both
+from sfq_impl.fleet.policy import Sfq
+from sfq_impl.gateway import serving
 from sfq_impl.gateway.config import FIXED, LimitSettings, Settings, parse
+from sfq_impl.gateway.ordering import ORDERS, ordering
+from sfq_impl.gateway.reading import ConfigError
+from sfq_impl.policy.queue_policy import QueuePolicy, Weighing
 
 TEXT = page.PAGE.read_text(encoding="utf-8")
 ENVIRONMENT = Path(sys.executable).parents[1]
@@ -62,7 +67,7 @@ def test_the_settings_are_told_to_differ(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_the_configurations_are_read(tmp_path: Path) -> None:
     (tmp_path / "secrets").mkdir()
     (tmp_path / "secrets/bob").write_text("b" * 20)
-    first, keys = (parse(text, "page", tmp_path, {"ANN_KEY": "a" * 20}) for text in configurations())
+    first, keys, queues = (parse(text, "page", tmp_path, {"ANN_KEY": "a" * 20}) for text in configurations())
     assert len(configurations()[0].splitlines()) <= 10
     assert first.record is not None
     assert (first.limits.requests_of_a_user, first.limits.wait, first.weights) == (500, 120, {"ann": 2})
@@ -71,6 +76,64 @@ def test_the_configurations_are_read(tmp_path: Path) -> None:
         ("key", "jwt"),
         True,
     )
+
+    assert (queues.policy.name, queues.identity.priority) == ("program-aware-fairness", "x-priority")
+
+
+def rows(first: str) -> list[list[str]]:
+    """The cells of the table that begins so."""
+    lines = TEXT.partition(first)[2].partition("\n\n")[0].splitlines()[2:]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+
+
+def test_the_policies_are_those_of_the_code_and_the_right_ones_have_weights() -> None:
+    told = {name.strip("`"): weights == "count" for name, _, weights in rows("| policy | whose request is next |")}
+    assert told.keys() == set(ORDERS)
+    for name, has_weights in told.items():
+        policy = ordering(name).policy()
+        policies = policy.policies if isinstance(policy, QueuePolicy) else ()
+        assert has_weights == (isinstance(policy, Sfq) or any(isinstance(each, Weighing) for each in policies)), name
+
+
+@pytest.mark.parametrize("name", ORDERS[1:])
+@pytest.mark.parametrize("more", ["placement: {mode: overtake}", "shadow: {}"])
+def test_what_goes_with_sfq_alone_is_refused_with_any_other(name: str, more: str, tmp_path: Path) -> None:
+    server = "servers: [{url: http://h:1}]\n"
+    parse(f"{server}{more}", "page", tmp_path, {})
+    with pytest.raises(ConfigError):
+        parse(f"{server}policy: {name}\n{more}", "page", tmp_path, {})
+
+
+def told_in(first: str) -> set[str]:
+    return {each for cells in rows(first) for cell in cells[:2] for each in re.findall(r"`([a-z_ ,]+)`", cell)}
+
+
+def in_the_code(pattern: str) -> set[str]:
+    folder = Path(serving.__file__).parent
+    return {found for file in folder.glob("*.py") for found in re.findall(pattern, file.read_text(encoding="utf-8"))}
+
+
+def test_the_codes_of_refusals_are_those_of_the_code() -> None:
+    assert told_in("| status | `code` | why |") == in_the_code(r'Refusal\(\s*\d+,\s*"(\w+)"')
+
+
+def test_the_events_of_the_log_are_those_of_the_code() -> None:
+    pattern = r'(?:tell\(\s*logging\.\w+,|log\.exception\()\s*"([^"]+)"'
+    told = {each for cells in rows("| event | when |") for each in re.findall(r"`([^`]+)`", cells[0])}
+    assert told == in_the_code(pattern)
+
+
+@pytest.mark.integration
+def test_the_plan_is_what_simulate_says() -> None:
+    [shown] = re.findall(r"```text\n(policy sfq.*?)```", TEXT, re.DOTALL)
+    said = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", step("simulate")],
+        cwd=ENVIRONMENT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert shown in said.stdout
 
 
 def test_what_needs_a_new_start_is_told() -> None:
@@ -102,7 +165,7 @@ def test_the_refusal_is_the_one_that_is_given(fault: FaultServer) -> None:
 
 def test_the_defaults_in_the_text_are_those_of_the_code() -> None:
     settings = Settings(())
-    assert settings.identity.order == ("header", "key", "jwt", "body")
+    assert settings.identity.sources == ("header", "key", "jwt", "body")
     assert settings.placement.mode == "stall"
     assert settings.record is None
 

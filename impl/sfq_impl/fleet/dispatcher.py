@@ -284,7 +284,7 @@ class Dispatcher:
         self.policy.dispatch(request)
         self.queue.leave(request)
         now = asyncio.get_running_loop().time()
-        if self._last_dispatch is not None:
+        if self._last_dispatch is not None and request.arrived < self._last_dispatch:  # somebody waited all the while
             self.queue.pace += PACE * (now - self._last_dispatch - self.queue.pace)
         self._last_dispatch = request.dispatched = now
         request.overtook = self._held.users

@@ -6,7 +6,7 @@ request's way, are in `sfq_impl.policy`.
 
 from __future__ import annotations
 
-from collections import deque
+from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -111,11 +111,15 @@ class OvertakingSfq(Sfq):
         self._overtaking.release(user)
 
 
+Queue = OrderedDict[str, Request]
+"""Requests by id, oldest first. Unlike a plain one it finds its first entry at once, however many went before."""
+
+
 class Fifo:
     """First come, first served, whoever it is: what a proxy without a policy does."""
 
     def __init__(self) -> None:
-        self._waiting: dict[str, Request] = {}
+        self._waiting = Queue()
 
     def arrive(self, request: Request) -> None:
         """To the end of the one queue."""
@@ -144,24 +148,22 @@ class RoundRobin:
     """One request of each user in turn, whatever it costs."""
 
     def __init__(self) -> None:
-        self._ring: deque[str] = deque()
-        self._queues: dict[str, dict[str, Request]] = {}
+        self._queues = OrderedDict[str, Queue]()
+        """Of the users who wait, the one whose turn it is first."""
 
     def arrive(self, request: Request) -> None:
-        """A user that had nothing waiting goes to the end of the ring."""
-        if request.user not in self._queues:
-            self._queues[request.user] = {}
-            self._ring.append(request.user)
-        self._queues[request.user][request.id] = request
+        """A user that had nothing waiting has its turn after all others."""
+        self._queues.setdefault(request.user, Queue())[request.id] = request
 
     def next(self) -> Request | None:
         """The oldest request of the user whose turn it is."""
-        return next(iter(self._queues[self._ring[0]].values())) if self._ring else None
+        queue = next(iter(self._queues.values()), None)
+        return None if queue is None else next(iter(queue.values()))
 
     def dispatch(self, request: Request) -> None:
-        """The turn goes on."""
-        self._ring.rotate(-1)
-        self._leave(request)
+        """Its user has had its turn, and if more of it waits is the last in line."""
+        if self._leave(request):
+            self._queues.move_to_end(request.user)
 
     def cancel(self, request: Request) -> None:
         """A user with nothing left loses its place."""
@@ -173,9 +175,10 @@ class RoundRobin:
     def set_weight(self, user: str, weight: float) -> None:
         """There are no shares."""
 
-    def _leave(self, request: Request) -> None:
+    def _leave(self, request: Request) -> bool:
+        """Whether more of its user waits."""
         queue = self._queues[request.user]
         del queue[request.id]
         if not queue:
             del self._queues[request.user]
-            self._ring.remove(request.user)
+        return bool(queue)

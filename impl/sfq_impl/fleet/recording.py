@@ -10,6 +10,8 @@ the door is no event, and a move to another server is none either.
 from __future__ import annotations
 
 import asyncio
+import math
+import os
 import re
 import time
 from collections.abc import Callable
@@ -96,7 +98,7 @@ class Memory(Recorder):
 
 
 class Recording(Recorder):
-    """A trace in files, `NAME-RUN-PART.jsonl`, that together are never larger than `keep` files of their greatest size.
+    """A trace in files, `NAME-RUN-PART.jsonl`: `keep` of them, and one more that nothing has been written to yet.
 
     A file that has reached its `size` is followed by another one as soon as nobody waits, and the weights are told
     again there: so each file of a run is a trace by itself, and all of them in order are one. If there is no such
@@ -105,7 +107,9 @@ class Recording(Recorder):
 
     Lines are written at the latest `flush_after` seconds after they were noted; with 0, at once. If a file cannot be
     written (a full disk), the dispatcher goes on, `lost` counts the entries that are missing, and `error` tells the
-    reason. A new run is tried whenever nobody waits, so no file has a gap within it.
+    reason, which `failed` is told of too. The file is cut behind the last line that was saved with all before it, or
+    taken away if there is none. `try_again` seconds later, once nobody waits, a new run is begun: so no file has a gap
+    within it. Files of earlier runs are given up only for lines that have been saved.
     """
 
     def __init__(
@@ -115,7 +119,9 @@ class Recording(Recorder):
         size: int = 64_000_000,
         keep: int = 16,
         flush_after: float = 1.0,
+        try_again: float = 5.0,
         clock: Clock = time.time,
+        failed: Callable[[OSError], object] = lambda error: None,
     ) -> None:
         """`path` is the folder and NAME. Raises `OSError` where the first file cannot be made."""
         if size < 1 or keep < 2:
@@ -124,10 +130,16 @@ class Recording(Recorder):
         self.lost = 0
         self.error: OSError | None = None
         self._folder, self._name = path.parent, path.name
-        self._size, self._keep, self._flush_after = size, keep, flush_after
+        self._size, self._keep, self._flush_after, self._try_again = size, keep, flush_after, try_again
+        self._failed = failed
+        self._failed_at = -math.inf
         self._weights: dict[str, Entry] = {}
         self._flushing: asyncio.TimerHandle | None = None
         self._file: BufferedWriter | None = None
+        self._unsaved = 0
+        """Entries that may not be in a file yet."""
+        self._saved = 0
+        """Bytes of this file that have been saved, which are whole lines."""
         self._folder.mkdir(parents=True, exist_ok=True)
         self._run, self._part = max([run for run, _, _ in self._files()], default=0), 0
         self._begin_run()
@@ -143,40 +155,43 @@ class Recording(Recorder):
             self._weights[entry.event.user] = entry
             if entry.event.weight == 1:
                 del self._weights[entry.event.user]
+        self._unsaved += 1
         try:
-            if self._file is None and self.waiting == 0 and not isinstance(entry.event, Cancel | Dispatch):
+            if self._file is None and self._may_begin(entry.event):
                 self._begin_run()
             if self._file is None:
-                self.lost += 1
+                self._lose()
                 return
             self._write(entry)
             full = self._written >= self._size and self.waiting == 0
             if full or self._written >= 4 * self._size:
                 self._begin_part()
             elif not self._flush_after:
-                self._file.flush()
+                self.flush()
             elif self._flushing is None:
                 self._flush_later()
         except OSError as error:
             self._fail(error)
-            self.lost += 1
 
     def flush(self) -> None:
         """Write what has been noted."""
         self._flushing = None
         if self._file:
             try:
-                self._file.flush()
+                self._save(self._file)
             except OSError as error:
                 self._fail(error)
 
     def close(self) -> None:
-        """Write what has been noted, and end the file."""
+        """Write what has been noted, and end the file; one that has nothing in it is taken away."""
         if self._flushing:
             self._flushing.cancel()
         self.flush()
         if self._file:
             self._file.close()
+            if not self._saved:
+                with suppress(OSError):
+                    Path(self._file.name).unlink()
             self._file = None
 
     def _write(self, entry: Entry) -> None:
@@ -193,21 +208,46 @@ class Recording(Recorder):
 
     def _begin_part(self) -> None:
         if self._file:
+            self._save(self._file)
             self._file.close()
         self._part += 1
-        self._written = 0
+        self._written = self._saved = 0
         self._file = (self._folder / f"{self._name}-{self._run:04}-{self._part:04}.jsonl").open("xb")
         for weight in self._weights.values():
             self._write(weight)
-        for file in self.files[: -self._keep]:
-            file.unlink()
+
+    def _save(self, file: BufferedWriter) -> None:
+        """What was noted is in the file. With the first lines of a file, the oldest one too many goes."""
+        file.flush()
+        is_new, self._saved, self._unsaved = not self._saved, self._written, 0
+        if is_new and self._saved:
+            for old in self.files[: -self._keep]:
+                old.unlink()
+
+    def _may_begin(self, event: Event) -> bool:
+        """Whether a trace that can be read by itself may begin with the event, and it is time to try one."""
+        is_time = abs(self._clock() - self._failed_at) >= self._try_again
+        return is_time and self.waiting == 0 and not isinstance(event, Cancel | Dispatch)
 
     def _fail(self, error: OSError) -> None:
-        """Nothing more goes into this file."""
+        """Nothing more goes into this file, and what was half written goes out of it."""
         self.error, file, self._file = error, self._file, None
+        self._failed_at = self._clock()
+        self._lose()
         if file:
             with suppress(OSError):
                 file.close()
+            with suppress(OSError):
+                if self._saved:
+                    os.truncate(file.name, self._saved)
+                else:
+                    Path(file.name).unlink()
+        self._failed(error)
+
+    def _lose(self) -> None:
+        """What was not saved is not in the trace."""
+        self.lost += self._unsaved
+        self._unsaved = 0
 
     def _files(self) -> list[tuple[int, int, Path]]:
         name = re.compile(re.escape(self._name) + r"-(\d{4,})-(\d{4,})\.jsonl")

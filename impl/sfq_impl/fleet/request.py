@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import ceil
 from typing import Literal
 
 from sfq_spec.trace import Outcome
@@ -45,7 +46,7 @@ class QueueFull(TurnedAway):
     """A limit of the queue has been reached: which one, and when to come back."""
 
     def __init__(self, limit: str, most: int, retry_after: float) -> None:
-        super().__init__(f"{limit} is full: {most:,} at most; try again in {retry_after:.0f} s")
+        super().__init__(f"{limit} is full: {most:,} at most; try again in {ceil(retry_after)} s")
         self.limit, self.most, self.retry_after = limit, most, retry_after
 
 

@@ -7,7 +7,7 @@ is what `prompt_blocks` makes of a text. What a server remembers is guessed from
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
@@ -72,11 +72,11 @@ class PrefixAffine:
 
     def known(self, request: Request, server: Server) -> int:
         """How many blocks of the request's prompt the server is taken to remember, from the first on."""
-        remembered = self._remembered.get(server, ())
-        for place, block in enumerate(request.prefix):
-            if block not in remembered:
-                return place
-        return len(request.prefix)
+        return _known(request.prefix, self._remembered.get(server, ()))
+
+    def known_somewhere(self, prefix: Sequence[str]) -> int:
+        """How many blocks of a prompt some server is taken to remember, from the first on."""
+        return max((_known(prefix, remembered) for remembered in self._remembered.values()), default=0)
 
     def forget(self, server: Server) -> None:
         """The server has started anew: it remembers nothing."""
@@ -89,6 +89,13 @@ class PrefixAffine:
             remembered.move_to_end(block)
         while len(remembered) > self.blocks:
             remembered.popitem(last=False)
+
+
+def _known(prefix: Sequence[str], remembered: Container[str]) -> int:
+    for place, block in enumerate(prefix):
+        if block not in remembered:
+            return place
+    return len(prefix)
 
 
 def load_with(server: Server, request: Request) -> float:

@@ -5,22 +5,27 @@ from __future__ import annotations
 import asyncio
 import hmac
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 import aiohttp
 import msgspec
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
+from starlette.routing import Match, Route
+from starlette.types import Scope
 
 from sfq_impl.fleet.admission import Limits
 from sfq_impl.fleet.dispatcher import Dispatcher
 from sfq_impl.fleet.placement import LeastLoaded, Placement, Strategy
 from sfq_impl.fleet.recording import Recording
 from sfq_impl.fleet.strategies import PrefixAffine
+from sfq_impl.gateway import passing
+from sfq_impl.gateway.asking import NOT_READ
 from sfq_impl.gateway.config import FIXED, LimitSettings, PlacementSettings, RecordSettings, Settings
 from sfq_impl.gateway.errors import Refusal
 from sfq_impl.gateway.identity import Identity, bearer
@@ -33,6 +38,23 @@ from sfq_impl.gateway.shadowing import Shadow
 
 CHARGED = ("/v1/chat/completions", "/v1/completions", "/v1/embeddings")
 MODEL_SECONDS = 5.0
+
+
+class Models(msgspec.Struct):
+    """A server's list of models."""
+
+    data: list[dict[str, Any]]
+
+
+_models = msgspec.json.Decoder(Models)
+
+
+class Exact(Route):
+    """A path as it is written; a line break after it is not the same path."""
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        """Whether it is this one."""
+        return super().matches(scope) if scope["path"] == self.path else (Match.NONE, {})
 
 
 class Gateway:
@@ -63,15 +85,16 @@ class Gateway:
         self._weigh(settings)
         self.app = Starlette(
             routes=[
-                *(Route(path, self.proxy, methods=["POST"]) for path in CHARGED),
-                Route("/v1/models", self.models),
-                Route("/health", self.health),
-                Route("/ready", self.ready),
-                Route("/metrics", self.page),
+                *(Exact(path, self.proxy, methods=["POST"]) for path in CHARGED),
+                Exact("/v1/models", self.models),
+                Exact("/health", self.health),
+                Exact("/ready", self.ready),
+                Exact("/metrics", self.page),
             ],
             exception_handlers={404: _no_path, 405: _no_method, Refusal: _refused},
             lifespan=self.lifespan,
         )
+        self.app.router.redirect_slashes = False
 
     @asynccontextmanager
     async def lifespan(self, _: Starlette) -> AsyncIterator[None]:
@@ -99,14 +122,17 @@ class Gateway:
 
     def apply(self, settings: Settings) -> list[str]:
         """Use these settings from now on, without a request lost. Returns what needs a new start."""
-        old, self.settings = self.settings, settings
+        old = self.settings
+        kept = [name for name in FIXED if getattr(old, name) != getattr(settings, name)]
+        settings = replace(settings, **{name: getattr(old, name) for name in kept})
+        self.proxy.pricing.apply(settings.cost)  # the first two read files: they raise before anything has changed
+        self.servers.apply(settings)
+        self.settings = settings
         self.dispatcher.queue.limits = _limits(settings.limits)
         self.proxy.settings = settings
         self.proxy.identity = Identity(settings.naming)
-        self.proxy.pricing.apply(settings.cost)
         self._weigh(settings, old)
-        self.servers.apply(settings)
-        return [name for name in FIXED if getattr(old, name) != getattr(settings, name)]
+        return kept
 
     def _weigh(self, settings: Settings, old: Settings | None = None) -> None:
         for user in {*settings.weights, *(old.weights if old else ())}:
@@ -114,20 +140,20 @@ class Gateway:
 
     async def models(self, request: Request) -> Response:
         """The models of all servers that are up, each once."""
-        self.proxy.identity.admit(bearer(request.headers))
+        self.proxy.identity.admit(bearer(_headers(request)))
         told = await asyncio.gather(*(self._models_of(name) for name in self.servers.up))
         if all(each is None for each in told):
             raise Refusal(503, "no_server", "no server is up", retry_after=self.settings.health.interval)
-        found = {model.get("id"): model for models in told for model in models or ()}
+        found = {str(model.get("id")): model for models in told for model in models or ()}
         return _json({"object": "list", "data": list(found.values())})
 
     async def _models_of(self, name: str) -> list[dict[str, Any]] | None:
         try:
             async with asyncio.timeout(MODEL_SECONDS):
-                response = await self.servers.send(name, "GET", "/v1/models", {"accept-encoding": "identity"})
+                response = await self.servers.send(name, "GET", "/v1/models", [("accept-encoding", "identity")])
                 async with response:
-                    return msgspec.json.decode(await response.read(), type=dict[str, Any])["data"]  # type: ignore[no-any-return]
-        except (aiohttp.ClientError, OSError, TimeoutError, msgspec.MsgspecError, KeyError) as error:
+                    return _models.decode(await response.read()).data
+        except (aiohttp.ClientError, OSError, TimeoutError, KeyError, *NOT_READ) as error:
             tell(logging.WARNING, "no models", server=name, why=type(error).__name__)
             return None
 
@@ -143,9 +169,15 @@ class Gateway:
     async def page(self, request: Request) -> Response:
         """For Prometheus."""
         key = self.settings.metrics_key
-        if key is not None and not hmac.compare_digest((bearer(request.headers) or "").encode(), key.reveal().encode()):
+        if key is not None and not hmac.compare_digest(
+            (bearer(_headers(request)) or "").encode(), key.reveal().encode()
+        ):
             raise Refusal(401, "invalid_api_key", "the metrics want their own key; send `Authorization: Bearer …`")
         return Response(self.metrics.page(), media_type=CONTENT_TYPE)
+
+
+def _headers(request: Request) -> Mapping[str, str]:
+    return passing.lookup(passing.pairs(request.headers.raw))
 
 
 def placed_by(settings: PlacementSettings) -> Strategy:
@@ -156,7 +188,10 @@ def placed_by(settings: PlacementSettings) -> Strategy:
 
 
 def _recording(settings: RecordSettings) -> Recording:
-    return Recording(settings.path, size=settings.bytes, keep=settings.files)
+    def failed(error: OSError) -> None:
+        tell(logging.WARNING, "trace cannot be written", why=error.strerror or str(error))
+
+    return Recording(settings.path, size=settings.bytes, keep=settings.files, failed=failed)
 
 
 def _limits(settings: LimitSettings) -> Limits:
@@ -175,9 +210,13 @@ async def _refused(_: Request, refusal: Exception) -> Response:
 
 async def _no_path(request: Request, _: Exception) -> Response:
     known = ", ".join((*CHARGED, "/v1/models"))
-    said = f"{request.url.path} is not served here; there are: {known}"
+    said = f"{request.scope['path']} is not served here; there are: {known}"
     return await _refused(request, Refusal(404, "unknown_path", said))
 
 
-async def _no_method(request: Request, _: Exception) -> Response:
-    return await _refused(request, Refusal(405, "wrong_method", f"{request.method} does not go with this path"))
+async def _no_method(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    refusal = Refusal(405, "wrong_method", f"{request.method} does not go with this path")
+    response = await _refused(request, refusal)
+    response.headers.update(error.headers or {})
+    return response

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
+import math
+import os
 import sys
+from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated
@@ -32,8 +36,16 @@ Config = Annotated[Path, typer.Option("--config", "-c", help="The YAML file with
 FLEET = Path("fleet.yaml")
 
 
+def _version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"sfq-gateway {version('sfq-spec')}")
+        raise typer.Exit
+
+
 @app.callback()
-def _about() -> None:
+def _about(
+    _: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")] = False,
+) -> None:
     """A fair queue in front of OpenAI-compatible servers.
 
     \b
@@ -43,12 +55,13 @@ def _about() -> None:
 
     \b
     Exit status:
-      0  done
-      2  the configuration or the usage is wrong, or the address is taken
+      0    done, or stopped by a signal
+      2    the configuration or the usage is wrong, the address is taken, or a file cannot be written
+      130  interrupted (demo and simulate)
     """
 
 
-@app.command()
+@app.command(short_help="Serve until a signal says stop.")
 def serve(
     config: Config = FLEET,
     shadow: Annotated[
@@ -67,10 +80,16 @@ def serve(
     except KeyboardInterrupt:
         raise typer.Exit(0) from None
     except SystemExit:  # the HTTP server could not start, and has told why
+        logs.tell(logging.ERROR, "cannot listen", listen=settings.listen)
+        raise typer.Exit(REFUSED) from None
+    except OSError as error:
+        if error.filename is None:
+            raise
+        print(f"sfq-gateway: {error.filename}: {error.strerror}", file=sys.stderr)
         raise typer.Exit(REFUSED) from None
 
 
-@app.command()
+@app.command(short_help="Say what is wrong with the file.")
 def check(config: Config = FLEET) -> None:
     """Read the file and say what is wrong with it, or what it comes to."""
     settings = _load(config)
@@ -80,14 +99,14 @@ def check(config: Config = FLEET) -> None:
     typer.echo(f"{config}: right. {servers} ({names}), {requests} at once, {settings.policy}.")
 
 
-@app.command("settings")
+@app.command("settings", short_help="All that may be set in the file.")
 def settings_() -> None:
     """All that may be set in the file, as a table in Markdown."""
     for line in reference(Settings):
         typer.echo(line)
 
 
-@app.command()
+@app.command(short_help="What a stream of requests would come to.")
 def simulate(
     workload: Annotated[str, typer.Argument(metavar="WORKLOAD", help="The stream: a file, or - for standard input.")],
     policy: Annotated[
@@ -95,11 +114,14 @@ def simulate(
         typer.Option(metavar="NAME", show_default="sfq, or that of --config", help="Who is next; more are compared."),
     ] = None,
     servers: Annotated[
-        int | None, typer.Option(min=1, show_default="1, or those of --config", help="How many servers there are.")
+        int | None,
+        typer.Option(min=1, show_default="1, or those of --config", help="How many servers there are, all alike."),
     ] = None,
-    requests: Annotated[int, typer.Option(min=1, help="With --servers: requests at once on each of them.")] = 8,
+    requests: Annotated[
+        int | None, typer.Option(min=1, show_default="8", help="Requests at once on each of these servers.")
+    ] = None,
     tokens: Annotated[
-        int | None, typer.Option(min=1, show_default="not counted", help="With --servers: tokens that fit on each.")
+        int | None, typer.Option(min=1, show_default="not counted", help="Tokens that fit on each of these servers.")
     ] = None,
     config: Annotated[
         Path | None, typer.Option("--config", "-c", help="A fleet's YAML: its servers, limits, weights and policy.")
@@ -141,7 +163,7 @@ def simulate(
       2  the workload, the configuration or the usage is wrong
     """
     settings = _load(config) if config else None
-    rooms = [(f"server-{number}", requests, tokens) for number in range(1, (servers or 1) + 1)]
+    rooms = [(f"server-{number}", requests or 8, tokens) for number in range(1, (servers or 1) + 1)]
     prices = (1.0, 2.0)
     if settings is not None:
         prices = settings.cost.input_weight, settings.cost.output_weight
@@ -150,17 +172,29 @@ def simulate(
     wish = simulating.Wish(rooms, Pace(0.0, prefill, decode, crowd), *prices, speed, settings)
     found = []
     try:
+        for name, number in (("prefill", prefill), ("decode", decode), ("crowd", crowd), ("speed", speed)):
+            if not math.isfinite(number):
+                raise ValueError(f"--{name}: is {number}; it is a finite number")
+        if settings is not None and servers is None and (requests is not None or tokens is not None):
+            raise ValueError("--requests and --tokens go with --servers; without it --config tells the servers")
         told = [simulating.group_of(each) for each in group or []]
         compared = simulating.policies(policy or [], settings)
         if record is not None and len(compared) > 1:
             raise ValueError("--record: the trace of one policy; name one --policy")
+        if record is not None:
+            simulating.writable(record)
         stream = simulating.load_workload(workload, wish.pace)
         for each in compared:
             with simulating.progress(each.name, len(stream.asked)) as show:
                 figures = simulating.simulated(stream, wish, each, record, show)
-            found.append(simulating.as_json(each.name, figures, simulating.groups(figures, stream, wish, told)))
+            grouped = simulating.groups(figures, stream, wish, told)
+            found.append(simulating.as_json(each.name, figures, grouped))
+        for name in [name for name, users_ in grouped.items() if not users_]:
+            print(f"sfq-gateway: --group {name}: no user of the stream matches", file=sys.stderr)
     except (ValueError, OSError) as error:
-        print(f"sfq-gateway: {error}", file=sys.stderr)
+        told_of = getattr(error, "filename", None)
+        said = f"{told_of}: cannot be written: {error.strerror}" if told_of and isinstance(error, OSError) else error
+        print(f"sfq-gateway: {said}", file=sys.stderr)
         raise typer.Exit(REFUSED) from None
     except KeyboardInterrupt:
         raise typer.Exit(130) from None
@@ -171,16 +205,17 @@ def simulate(
         print(json.dumps(found, indent=2, ensure_ascii=False))
         return
     for number, result in enumerate(found):
-        print("\n" * (number > 0) + "\n".join(simulating.lines(result, users)))
+        print("\n" * (number > 0) + "\n".join(simulating.lines(result, users, simulating.columns())))
 
 
-@app.command()
+@app.command(short_help="See fair queueing at work, on this machine.")
 def demo(
     seconds: Annotated[float, typer.Option(help="How long each of the two policies is shown.", min=8, max=300)] = 15,
 ) -> None:
     """Two real small engines on this machine, one user who floods and three who do not: FIFO, then fair queueing."""
     try:
         from sfq_impl.gateway import demo as demo_
+        from sfq_impl.gateway.engine import DidNotStart
         from sfq_impl.gateway.showing import conclude, showing
     except ImportError as missing:
         needed = f"the demonstration needs the package {missing.name}"
@@ -189,8 +224,11 @@ def demo(
     with TemporaryDirectory() as folder, showing(seconds) as show:
         try:
             found = asyncio.run(demo_.run(Path(folder), seconds, show))
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, asyncio.CancelledError):
             raise typer.Exit(130) from None
+        except DidNotStart as error:
+            print(f"sfq-gateway: {error}", file=sys.stderr)
+            raise typer.Exit(REFUSED) from None
     conclude(found)
 
 
@@ -212,4 +250,14 @@ def counted(number: int, what: str) -> str:
 
 def main() -> None:
     """The console entry."""
-    app(prog_name="sfq-gateway")
+    try:
+        try:
+            app(prog_name="sfq-gateway")
+        finally:
+            sys.stdout.flush()
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left can be written nowhere
+        if isinstance(error, BrokenPipeError):
+            sys.exit(1)
+        print(f"sfq-gateway: the operating system does not go on: {error}", file=sys.stderr)
+        sys.exit(REFUSED)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import ssl
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -10,15 +12,20 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
 
+from jwt import PyJWTError
+from jwt.algorithms import get_default_algorithms
+
 from sfq_impl.gateway.ordering import ORDERS, Ordering, ordering
 from sfq_impl.gateway.reading import ConfigError, Reader, Secret, setting
 from sfq_impl.policy.identity import AGENT_HEADERS, DEFAULT_ID
 from sfq_impl.tokens import NoTokenizer, tokenizer
 
 Complaints = Iterator[tuple[str, str]]
+Source = Literal["header", "key", "jwt", "body"]
 FAIRNESS_HEADERS = ("x-llm-d-inference-fairness-id", "x-gateway-inference-fairness-id")
 """The header that names the user, and its former name."""
 ANONYMOUS = "anonymous"
+HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
 
 @dataclass(frozen=True)
@@ -41,16 +48,25 @@ class ServerSettings:
         try:
             parts = urlsplit(self.url)
             right = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+            right = right and self.url.isprintable() and " " not in self.url
         except ValueError:
             right = False
-        if not right:
-            yield "url", f"is {self.url!r}; write http://host:port or https://host:port"
-        elif parts.username or parts.password:
+        if "@" in self.url:  # first, as what is wrong is shown
             yield "url", "holds a password; give the server a `key` instead"
+        elif not right:
+            yield "url", f"is {self.url!r}; write http://host:port or https://host:port"
         elif parts.query or parts.fragment or parts.path.rstrip("/").endswith("/v1"):
             yield "url", "write it without /v1 and without what would follow it"
         if self.health and not self.health.startswith("/"):
             yield "health", f"is {self.health!r}; a path begins with /"
+        try:
+            self.trust()
+        except (OSError, ValueError) as error:
+            yield "ca", f"cannot be used: {_reason(error)}"
+
+    def trust(self) -> ssl.SSLContext | None:
+        """What vouches for the server, where that is not what this machine trusts anyway. Raises `OSError`."""
+        return None if self.ca is None else ssl.create_default_context(cafile=self.ca)
 
     @property
     def base(self) -> str:
@@ -82,7 +98,9 @@ class CostSettings:
     """What a request is charged (article §7.4)."""
 
     input_weight: float = setting("what a token of input costs", 1, least=0)
+    cached_weight: float | None = setting("prefix-affine: the same of one that a server remembers", None, least=0)
     output_weight: float = setting("what a token of output costs", 2, least=0)
+    attachment: int = setting("how many tokens a picture, a sound or a file in a chat is taken to be", 1024, least=0)
     cap: int = setting("the cap of output that is assumed where a request has none, in tokens", 1024, least=1)
     caps: dict[str, int] = setting("the same by model", dict, least=1)
     ratio: float = setting("which part of the cap is expected to be used, to begin with", 0.25, above=0)
@@ -100,6 +118,8 @@ class CostSettings:
                 tokenizer(path)
             except NoTokenizer as error:
                 yield "tokenizers", f"{model}: {error}"
+        if self.state is not None and not self.state.parent.is_dir():
+            yield "state", f"there is no folder {self.state.parent}; make it, or name another one"
         if self.ratio > 1:
             yield "ratio", f"is {self.ratio:g}; it is at most 1, the whole cap"
 
@@ -118,15 +138,29 @@ class JwtSettings:
         """What is wrong."""
         if not self.algorithms or "none" in {name.lower() for name in self.algorithms}:
             yield "algorithms", "name at least one, and never `none`: anybody could sign"
+            return
+        known = get_default_algorithms()
+        for name in self.algorithms:
+            if name not in known:
+                yield "algorithms", f"{name!r} is none; there are: {', '.join(sorted(set(known) - {'none'}))}"
+                return
+        if self.key is None:  # which has been told
+            return
+        try:
+            for name in self.algorithms:
+                known[name].prepare_key(self.key.reveal())
+        except (PyJWTError, TypeError, ValueError, AttributeError):
+            yield "key", f"is no key for {name}: HS256 and its like want the text that signs, others a public key (PEM)"
 
 
 @dataclass(frozen=True)
 class IdentitySettings:
     """Who a request is from: the first source that says something decides."""
 
-    order: tuple[Literal["header", "key", "jwt", "body"], ...] = setting(
-        "the sources, first to last; a header or a body may name anybody: if that matters put key or jwt first",
-        ("header", "key", "jwt", "body"),
+    order: tuple[Source, ...] | None = setting(
+        "the sources, first to last; a header or a body may name anybody; where nothing is said `[key, jwt]` if one is "
+        "`required`, and else `[header, key, jwt, body]`",
+        None,
     )
     headers: tuple[str, ...] = setting("the headers that name the user", FAIRNESS_HEADERS)
     keys: dict[str, Secret] = setting("API keys by the user that each stands for: {name: {env: NAME}}", dict)
@@ -146,6 +180,22 @@ class IdentitySettings:
             yield "required", "nobody could get in; add `keys` or `jwt`"
         if not self.default:
             yield "default", "is empty; give it a name"
+        if self.keys and "key" not in self.sources and not self.required:
+            yield "keys", "are not looked at; add `key` to `order`"
+        whose = dict[Secret, str]()
+        for user, key in self.keys.items():
+            if key is not None and whose.setdefault(key, user) != user:
+                yield "keys", f"{whose[key]} and {user} have the same key; give each one of its own"
+        for name in self.headers:
+            if name is not None and not HEADER.fullmatch(name):
+                yield "headers", f"{name!r} is no name of a header"
+
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        """The order that counts: whoever must show who it is cannot say that it is somebody else."""
+        if self.order is not None:
+            return self.order
+        return ("key", "jwt") if self.required else ("header", "key", "jwt", "body")
 
 
 @dataclass(frozen=True)
@@ -189,9 +239,17 @@ class TlsSettings:
 
     def check(self) -> Complaints:
         """What is wrong."""
-        for name, path in (("certificate", self.certificate), ("key", self.key)):
-            if not path.is_file():
-                yield name, f"there is no file {path.name}"
+        missing = [
+            (n, path) for n, path in (("certificate", self.certificate), ("key", self.key)) if not path.is_file()
+        ]
+        for name, path in missing:
+            yield name, f"there is no file {path.name}"
+        if missing:
+            return
+        try:
+            ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(self.certificate, self.key, lambda: "")
+        except (OSError, ValueError) as error:
+            yield "certificate", f"cannot be used with its key: {_reason(error)}"
 
 
 @dataclass(frozen=True)
@@ -210,6 +268,11 @@ class RecordSettings:
     bytes: int = setting("how large a file becomes until the next one is begun", 64_000_000, least=1024)
     files: int = setting("how many files are kept", 16, least=2)
 
+    def check(self) -> Complaints:
+        """What is wrong."""
+        if why := _unwritable(self.path.parent):
+            yield "path", why
+
 
 @dataclass(frozen=True)
 class ShadowSettings:
@@ -217,6 +280,11 @@ class ShadowSettings:
 
     path: Path = setting("the folder in which a reproduction of each divergence is saved", Path("divergences"))
     queue: int = setting("how many events may wait to be looked at; more are passed over and counted", 50_000, least=1)
+
+    def check(self) -> Complaints:
+        """What is wrong."""
+        if why := _unwritable(self.path):
+            yield "path", why
 
 
 @dataclass(frozen=True)
@@ -253,6 +321,8 @@ class Settings:
     watch: bool = setting("whether a change of the file is read at once; SIGHUP reads it in any case", True)
     secrets: tuple[Secret, ...] = ()
     """Each that was read; not a setting."""
+    folder: Path = Path()
+    """What the paths in the file are relative to; not a setting."""
     shadow_by_option: bool = False
     """Whether the command line has asked for a shadow; not a setting."""
 
@@ -265,6 +335,11 @@ class Settings:
                 yield "servers", f"{count} servers are called {name}; give each a `name` of its own"
         if self.policy.name != "sfq" and self.placement.mode == "overtake":
             yield "placement", f"others can overtake under the policy sfq only, not under {self.policy.name}"
+        if self.cost.cached_weight is not None and self.placement.strategy != "prefix-affine":
+            yield (
+                "cost",
+                "cached_weight: nobody knows what servers remember; set `placement: {strategy: prefix-affine}`",
+            )
         if self.policy.name != "sfq" and self.shadow is not None:
             yield "shadow", f"follows the policy sfq only, not {self.policy.name}"
         if self.identity.priority is not None and not self.policy.has_queues:
@@ -288,6 +363,18 @@ class Settings:
         return host.strip("[]"), int(port)
 
 
+def _reason(error: Exception) -> str:
+    return getattr(error, "reason", None) or getattr(error, "strerror", None) or str(error)
+
+
+def _unwritable(folder: Path) -> str | None:
+    """Why nothing can be written in a folder, which is made where it is not there; None where it can."""
+    there = next((each for each in (folder, *folder.parents) if each.exists()), folder)
+    if there.is_dir() and os.access(there, os.W_OK | os.X_OK):
+        return None
+    return f"{there} is {'a folder without the right to write' if there.is_dir() else 'no folder'}; name another one"
+
+
 FIXED = ("listen", "policy", "placement", "tls", "record", "shadow", "metrics_users", "watch")
 """What a running gateway keeps until it is started again."""
 
@@ -298,12 +385,13 @@ def load(path: Path, environ: Mapping[str, str] | None = None) -> Settings:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
         raise ConfigError([f"{path}: cannot be read: {error.strerror}"]) from None
-    except UnicodeDecodeError:
-        raise ConfigError([f"{path}: is not UTF-8"]) from None
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise ConfigError([f"{path}:{line}: is not UTF-8; save the file in that encoding"]) from None
     return parse(text, str(path), path.parent, environ)
 
 
 def parse(text: str, file: str, folder: Path, environ: Mapping[str, str] | None = None) -> Settings:
     """The settings in a text that stands for a file. Raises `ConfigError`."""
     reader = Reader(file, folder, os.environ if environ is None else environ)
-    return replace(reader.read(text, Settings), secrets=tuple(reader.secrets))
+    return replace(reader.read(text, Settings), secrets=tuple(reader.secrets), folder=folder)

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import signal
 import statistics
 import sys
 import time
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -22,7 +23,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from sfq_impl.gateway import tiny_model
 from sfq_impl.gateway.config import FAIRNESS_HEADERS
-from sfq_impl.gateway.engine import Process
+from sfq_impl.gateway.engine import DidNotStart, Process
 
 FLOODING, LIGHT = "flood", ("ann", "bob", "cid")
 USERS = (*LIGHT, FLOODING)
@@ -32,6 +33,7 @@ BACKLOG = 32
 """Requests that the flooding user has under way at any time."""
 PAUSE = 0.7
 """Seconds between two requests of a light user, from the answer of one to the next."""
+START_SECONDS = 20.0
 LONG = 0.25
 """About how many seconds a request of the flooding user takes an engine that is alone; a light one takes a quarter."""
 POLICIES = ("fifo", "sfq")
@@ -74,7 +76,14 @@ Show = Callable[[Figures], None]
 
 
 async def run(folder: Path, seconds: float, show: Show) -> list[Figures]:
-    """The whole demonstration: so many seconds with each policy."""
+    """The whole demonstration: so many seconds with each policy. Raises `DidNotStart`.
+
+    Whatever ends it ends its engines and its gateway: SIGTERM and the end of its terminal cancel it, as Ctrl-C does.
+    """
+    task = asyncio.current_task()
+    if sys.platform != "win32" and task is not None:
+        for ending in (signal.SIGTERM, signal.SIGHUP):
+            asyncio.get_running_loop().add_signal_handler(ending, task.cancel)
     model = folder / "tiny.gguf"
     tiny_model.write(model, layers=4, width=256)
     with Process(model, SLOTS) as one, Process(model, SLOTS) as two:
@@ -91,26 +100,38 @@ async def run(folder: Path, seconds: float, show: Show) -> list[Figures]:
 
 @asynccontextmanager
 async def gateway(config: Path) -> AsyncIterator[str]:
-    """A gateway as a process of its own, and where it listens."""
+    """A gateway as a process of its own, and where it listens. Raises `DidNotStart`."""
     child = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "sfq_impl.gateway", "serve", "--config", str(config), stderr=asyncio.subprocess.PIPE
     )
     assert child.stderr is not None
+    reading: asyncio.Task[bytes] | None = None
     try:
-        async with asyncio.timeout(20):
-            while line := await child.stderr.readline():
-                told = json.loads(line)
-                if told["event"] == "listening":
-                    break
-            else:
-                raise RuntimeError("the gateway did not start")
+        url = await _listening(child.stderr)
         reading = asyncio.create_task(child.stderr.read())
-        yield told["url"]
-        reading.cancel()
+        yield url
     finally:
+        if reading is not None:
+            reading.cancel()
         if child.returncode is None:
             child.kill()
         await child.wait()
+
+
+async def _listening(log: asyncio.StreamReader) -> str:
+    """Where a gateway listens, as its log tells."""
+    last = ""
+    try:
+        async with asyncio.timeout(START_SECONDS):
+            while line := await log.readline():
+                last = line.decode("utf-8", "replace").strip() or last
+                with suppress(ValueError):
+                    told = json.loads(line)
+                    if told["event"] == "listening":
+                        return str(told["url"])
+    except TimeoutError:
+        last = f"not within {START_SECONDS:.0f} s"
+    raise DidNotStart(f"the gateway did not start: {last}")
 
 
 async def _phase(

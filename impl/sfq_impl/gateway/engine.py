@@ -33,10 +33,15 @@ def start(model: Path, slots: int = 4, *, embeddings: bool = False) -> xllamacpp
     return xllamacpp.Server(params)
 
 
+class DidNotStart(Exception):
+    """A part of the demonstration that ended before it was of use."""
+
+
 class Process:
     """A server in a process of its own, which can be killed."""
 
     def __init__(self, model: Path, slots: int = 4) -> None:
+        """Raises `DidNotStart`."""
         self._child = subprocess.Popen(
             [sys.executable, "-m", "sfq_impl.gateway.engine", str(model), str(slots)],
             stdin=subprocess.PIPE,
@@ -47,7 +52,7 @@ class Process:
         assert self._child.stdout is not None
         self.url = self._child.stdout.readline().strip()
         if not self.url:
-            raise RuntimeError(f"the engine did not start: status {self._child.wait()}")
+            raise DidNotStart(f"the engine did not start: status {self._child.wait()}")
 
     def kill(self) -> None:
         """At once, with all that it holds."""

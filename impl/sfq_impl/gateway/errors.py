@@ -39,7 +39,7 @@ class Refusal(Exception):
     @property
     def body(self) -> bytes:
         """The error as an object of JSON."""
-        kind = "invalid_request_error" if self.status < 429 else "rate_limit_error"
+        kind = "rate_limit_error" if self.status == 429 else "invalid_request_error"
         error = {
             "message": self.message,
             "type": kind if self.status < 500 else "server_error",

@@ -15,8 +15,11 @@ import jwt
 
 from sfq_impl.gateway.config import IdentitySettings
 from sfq_impl.gateway.errors import Refusal
+from sfq_impl.policy.identity import named
 
 LONGEST = 256
+LEEWAY = 10.0
+"""Seconds by which the clock of whoever signs a token may differ from the one here."""
 MOST_PRIORITY = 99
 """Each priority has queues of its own, so there are not to be many."""
 PRIORITY = re.compile(r"[+-]?[0-9]{1,2}", re.ASCII)
@@ -55,12 +58,12 @@ class Identity:
         known, claimed = self.admit(token)
         unnamed = named_by_key(token) if token and claimed is None else None
         sources = {
-            "header": next((headers[name.lower()] for name in settings.headers if headers.get(name.lower())), None),
+            "header": named(headers, settings.headers),
             "key": known or unnamed,
             "jwt": claimed,
             "body": body_user,
         }
-        for source in settings.order:
+        for source in settings.sources:
             if user := sources[source]:
                 if len(user) > LONGEST or not user.isprintable():
                     raise Refusal(
@@ -85,7 +88,8 @@ class Identity:
 
     def admit(self, token: str | None) -> tuple[str | None, str | None]:
         """Whom a known key, and whom a valid token stands for. Raises `Refusal` (401) where one of them is required."""
-        known, claimed = self._known_key(token), self._claimed(token)
+        known = self._known_key(token)
+        claimed = None if known is not None else self._claimed(token)
         if self.settings.required and known is None and claimed is None:
             raise Refusal(401, "invalid_api_key", "no key or token that is known here; send `Authorization: Bearer …`")
         return known, claimed
@@ -111,6 +115,7 @@ class Identity:
                 algorithms=list(settings.algorithms),
                 audience=settings.audience,
                 issuer=settings.issuer,
+                leeway=LEEWAY,
                 options={"verify_aud": settings.audience is not None},
             )
         except jwt.ExpiredSignatureError:

@@ -28,12 +28,15 @@ class Format(logging.Formatter):
 
     def __init__(self, secrets: Iterable[Secret] = ()) -> None:
         super().__init__()
-        self.secrets: set[str] = set()
+        self.secrets: tuple[str, ...] = ()
+        """As they are, and as JSON writes them; the longest first, as one may be a part of another."""
         self.hide(secrets)
 
     def hide(self, secrets: Iterable[Secret]) -> None:
         """Strike these out too, from now on."""
-        self.secrets |= {text for secret in secrets if len(text := secret.reveal()) >= SHORTEST_SECRET}
+        texts = {text for secret in secrets if len(text := secret.reveal()) >= SHORTEST_SECRET}
+        written = {msgspec.json.encode(text).decode()[1:-1] for text in texts}
+        self.secrets = tuple(sorted({*self.secrets, *texts, *written}, key=len, reverse=True))
 
     def format(self, record: logging.LogRecord) -> str:
         """The line."""
@@ -52,8 +55,12 @@ class Format(logging.Formatter):
 
 
 def _foreseen(record: logging.LogRecord) -> bool:
-    """Whether a record of the HTTP server tells anything: a broken answer is closed on purpose, and told elsewhere."""
-    return not record.getMessage().startswith("ASGI callable returned without completing")
+    """Whether a record of the HTTP server tells anything: a broken answer is closed on purpose, and told elsewhere.
+
+    An end that does not wait is not told as a fault either.
+    """
+    said = record.getMessage().strip()
+    return not said.startswith("ASGI callable returned without completing") and not said.endswith("CancelledError")
 
 
 def begin(level: str, secrets: Iterable[Secret], stream: IO[str] | None = None) -> Format:
@@ -61,7 +68,7 @@ def begin(level: str, secrets: Iterable[Secret], stream: IO[str] | None = None) 
     formatter = Format(secrets)
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(formatter)
-    for name in ("sfq_gateway", "uvicorn.error", "asyncio"):
+    for name in ("sfq_gateway", "uvicorn.error", "asyncio", "aiohttp"):
         logger = logging.getLogger(name)
         logger.handlers[:] = [handler]
         logger.propagate = False

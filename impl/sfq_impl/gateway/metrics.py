@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter as Tally
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 from prometheus_client import (
     CollectorRegistry,
@@ -20,7 +20,7 @@ from prometheus_client.registry import Collector
 
 from sfq_impl.fleet.placement import Server
 from sfq_impl.fleet.policy import Sfq, Usage
-from sfq_impl.fleet.request import Outcome, QueueFull, Request, ShuttingDown, TurnedAway
+from sfq_impl.fleet.request import Ending, Outcome, QueueFull, Request, ShuttingDown, TurnedAway
 from sfq_impl.policy.program_aware import ProgramAwareFairness
 from sfq_impl.policy.prometheus import PolicyCollector
 from sfq_impl.policy.queue_policy import QueuePolicy
@@ -35,6 +35,9 @@ disable_created_metrics()  # type: ignore[no-untyped-call]
 OTHER = "other"
 WAITS = (0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120)
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+WHY_REFUSED = {QueueFull: "queue_full", ShuttingDown: "shutting_down"}
+NO_SERVER = "no_server"
+RELOADS = ("done", "refused")
 
 
 class Metrics:
@@ -43,7 +46,7 @@ class Metrics:
     def __init__(self, users: int = 100, named: Iterable[str] = ()) -> None:
         self.registry = CollectorRegistry()
         self._most = users
-        self._users = set(list(named)[:users])
+        self._users = set[str]()
         make = self.registry
         self.requests = Counter("sfq_requests", "Requests that have ended, by how", ["user", "outcome"], registry=make)
         self.refusals = Counter("sfq_refusals", "Requests turned away, by why", ["user", "reason"], registry=make)
@@ -58,9 +61,15 @@ class Metrics:
             "sfq_first_byte_seconds", "From dispatch to the first byte", buckets=WAITS, registry=make
         )
         self.reloads = Counter("sfq_config_reloads", "Configurations read again, by result", ["result"], registry=make)
+        for result in RELOADS:
+            self.reloads.labels(result)
+        for user in islice(named, users):
+            self._begin(user)
+        self._dispatcher: Dispatcher | None = None
 
     def watch(self, dispatcher: Dispatcher, recording: Recording | None = None, shadow: Shadow | None = None) -> None:
         """Show what waits and what is in flight, as it is when somebody asks."""
+        self._dispatcher = dispatcher
         self.registry.register(Now(dispatcher, self))
         if recording is not None:
             lost = Gauge("sfq_trace_lost_entries", "Entries that the trace lacks", registry=self.registry)
@@ -74,23 +83,43 @@ class Metrics:
 
     def page(self) -> bytes:
         """All of it, in the text format."""
+        for server in self._dispatcher.placement.servers if self._dispatcher else ():
+            self.placed.labels(server)
+            self.retries.labels(server)
         return generate_latest(self.registry)
+
+    @property
+    def labels(self) -> frozenset[str]:
+        """What users are called here, so far."""
+        return frozenset(self._users)
 
     def label(self, user: str) -> str:
         """What a user is called here: those seen first have names of their own."""
         if user in self._users:
             return user
-        if len(self._users) < self._most:
-            self._users.add(user)
-            return user
-        return OTHER
+        name = user if len(self._users) - (OTHER in self._users) < self._most else OTHER
+        self._begin(name)
+        return name
+
+    def _begin(self, name: str) -> None:
+        """Count from 0 on: what appears with its first event has not grown, to whoever asks how fast it does."""
+        if name in self._users:
+            return
+        self._users.add(name)
+        self.dispatches.labels(name)
+        self.charged.labels(name)
+        for end in get_args(Ending):
+            self.requests.labels(name, end)
+        for why in (*WHY_REFUSED.values(), NO_SERVER):
+            self.refusals.labels(name, why)
 
     def arrived(self, request: Request) -> None:
         """A request waits."""
+        self.label(request.user)
 
     def refused(self, request: Request, reason: TurnedAway) -> None:
         """A request was turned away at the door."""
-        why = {QueueFull: "queue_full", ShuttingDown: "shutting_down"}.get(type(reason), "no_server")
+        why = WHY_REFUSED.get(type(reason), NO_SERVER)
         self._ended(request)
         self.refusals.labels(self.label(request.user), why).inc()
 
@@ -132,7 +161,7 @@ class Now(Collector):
         yield self._users("sfq_waiting_cost", "What these cost together", dispatcher.queue.cost_of)
         yield self._users("sfq_in_flight_requests", "Requests on a server", in_flight)
         if isinstance(dispatcher.policy, Sfq):
-            lags = dict[str, float]()
+            lags = dict.fromkeys(self.metrics.labels, 0.0)
             for user, lag in dispatcher.policy.scheduler.lag.items():
                 lags[label(user)] = max(float(lag), lags.get(label(user), 0.0))
             yield _gauge("sfq_lag", "Meter beyond virtual time; of several users the greatest", "user", lags)
@@ -148,7 +177,7 @@ class Now(Collector):
         )
 
     def _users(self, name: str, meaning: str, of: Tally[str]) -> GaugeMetricFamily:
-        counts = Tally[str]()
+        counts = Tally(dict.fromkeys(self.metrics.labels, 0))
         for user, count in of.items():
             counts[self.metrics.label(user)] += count
         return _gauge(name, meaning, "user", counts)

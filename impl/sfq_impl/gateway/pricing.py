@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from pathlib import Path
 
@@ -16,6 +17,8 @@ from sfq_impl.tokens import tokenizer
 
 SAVE_EVERY = 60.0
 """Seconds."""
+COUNTED_AT_ONCE = 16_384
+"""Bytes; a tokenizer takes some milliseconds for them."""
 
 
 class Pricing:
@@ -23,6 +26,8 @@ class Pricing:
 
     def __init__(self, settings: CostSettings) -> None:
         self.estimator = Estimator()
+        self._counting = ThreadPoolExecutor(1, "tokens")
+        """One, so that long prompts take one processor from what is served, and not all."""
         self._saved = 0
         """How much had been learnt when it was saved last."""
         self.apply(settings)
@@ -36,10 +41,12 @@ class Pricing:
 
     def apply(self, settings: CostSettings) -> None:
         """Use these from the next request on."""
+        counters = {model: tokenizer(path) for model, path in settings.tokenizers.items()}
         self.settings = settings
         self.estimator.settings = Settings(
             input_weight=_exact(settings.input_weight),
             output_weight=_exact(settings.output_weight),
+            cached_weight=None if settings.cached_weight is None else _exact(settings.cached_weight),
             first_ratio=_exact(settings.ratio),
             least_ratio=min(_exact(settings.ratio), Settings.least_ratio) if settings.learn else _exact(settings.ratio),
             greatest_ratio=Settings.greatest_ratio if settings.learn else _exact(settings.ratio),
@@ -47,12 +54,28 @@ class Pricing:
             default_cap=settings.cap,
             default_caps=settings.caps,
         )
-        self.estimator.counters = {model: tokenizer(path) for model, path in settings.tokenizers.items()}
+        self.estimator.counters = counters
 
-    def price(self, user: str, asked: Asked) -> Cost:
-        """The price of a request that arrives."""
-        tokens = self.estimator.count(asked.model, asked.prompt)
-        return self.estimator.cost(asked.model, user, tokens, cap=asked.cap, choices=asked.choices)
+    async def count(self, asked: Asked) -> int:
+        """How many tokens the input is. What a tokenizer takes long for is counted beside all that is on its way."""
+        if asked.model in self.estimator.counters and len(asked.text) > COUNTED_AT_ONCE:
+            return await asyncio.get_running_loop().run_in_executor(self._counting, self._count, asked)
+        return self._count(asked)
+
+    def _count(self, asked: Asked) -> int:
+        return self.estimator.count(asked.model, asked.text) + asked.attachments * self.settings.attachment
+
+    def price(self, user: str, asked: Asked, tokens: int | None = None, remembered: int = 0) -> Cost:
+        """The price of a request that arrives, of so many tokens of input where they have been counted.
+
+        `remembered` is how many bytes of its input, from the first on, a server is taken to remember.
+        """
+        if tokens is None:
+            tokens = self._count(asked)
+        cached = tokens * remembered // len(asked.prompt) if remembered else 0
+        return self.estimator.cost(
+            asked.model, user, tokens, cap=asked.cap, choices=asked.choices, cached_tokens=cached
+        )
 
     def learn(self, cost: Cost, usage: Usage) -> None:
         """What a request that ran to its end has really taken, as its server told."""

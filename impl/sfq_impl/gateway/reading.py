@@ -88,6 +88,8 @@ class Reader:
         """The settings in a text. Raises `ConfigError`."""
         try:
             node = yaml.compose(text, yaml.SafeLoader)
+        except RecursionError:
+            raise ConfigError([f"{self.file}:1: is nested too deeply; a few levels are enough"]) from None
         except yaml.YAMLError as error:
             mark = getattr(error, "problem_mark", None)
             line = mark.line + 1 if mark else 1
@@ -154,6 +156,8 @@ class Reader:
             needed = each.default is MISSING and each.default_factory is MISSING
             if needed and name not in values and isinstance(node, yaml.MappingNode):
                 self.complain(node, f"{at}.{name}".lstrip("."), f"is missing: {each.metadata['meaning']}")
+            if name not in values and isinstance(each.default, Path):
+                values[name] = self.folder / each.default
         if len(self.complaints) > before:
             return None
         made = kind(**values)
@@ -163,20 +167,23 @@ class Reader:
 
     def _read_by(self, read_by: ReadBy, node: yaml.Node, at: str) -> object:
         try:
-            return read_by(yaml.safe_load(yaml.serialize(node)), self.folder)
+            return read_by(yaml.SafeLoader("").construct_document(node), self.folder)
         except (ValueError, yaml.YAMLError) as error:
-            self.complain(node, at, str(error))
+            self.complain(node, at, str(getattr(error, "problem", None) or error))
             return None
 
     def _range(self, node: yaml.Node, value: Any, each: dataclasses.Field[Any], at: str) -> None:
         least, above = each.metadata.get("least"), each.metadata.get("above")
-        for number in value.values() if isinstance(value, dict) else [value]:
-            if not isinstance(number, int | float) or isinstance(number, bool):
-                continue
-            if least is not None and number < least:
-                self.complain(node, at, f"is {number:g}; it is at least {least:g}")
-            elif above is not None and not number > above:
-                self.complain(node, at, f"is {number:g}; it is above {above:g}")
+        if isinstance(value, dict) and isinstance(node, yaml.MappingNode):
+            for key, inner in node.value:
+                if isinstance(key, yaml.ScalarNode):
+                    self._range(inner, value.get(key.value), each, f"{at}.{key.value}")
+        elif not isinstance(value, int | float) or isinstance(value, bool):
+            return
+        elif least is not None and value < least:
+            self.complain(node, at, f"is {value:g}; it is at least {least:g}")
+        elif above is not None and not value > above:
+            self.complain(node, at, f"is {value:g}; it is above {above:g}")
 
     def _list(self, node: yaml.Node, kind: Any, at: str) -> tuple[Any, ...]:
         if not isinstance(node, yaml.SequenceNode):
@@ -202,7 +209,11 @@ class Reader:
             return node.value
         if kind is Path:
             return self.folder / node.value
-        value = kind(yaml.safe_load(node.value))
+        try:
+            value = kind(yaml.safe_load(node.value))
+        except (ValueError, OverflowError):
+            self.complain(node, at, f"is {node.value[:20]}… and too long for a number")
+            return None
         if kind is float and not math.isfinite(value):
             self.complain(node, at, f"is {node.value}; it is a finite number")
         return value

@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import ssl
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 
 import aiohttp
 
 from sfq_impl.fleet.placement import Server
 from sfq_impl.gateway.config import ServerSettings, Settings
-from sfq_impl.gateway.logs import tell
+from sfq_impl.gateway.logs import log, tell
 
 KEEP_ALIVE = 4.0
 """Seconds; servers close idle connections after five or more."""
@@ -33,6 +33,8 @@ class Servers:
         self.behind: dict[str, ServerSettings] = {}
         self._trust: dict[str, ssl.SSLContext] = {}
         self._session: aiohttp.ClientSession | None = None
+        self._anew: aiohttp.ClientSession | None = None
+        """Uses each connection once."""
         self._watchers: dict[str, asyncio.Task[None]] = {}
         self._looks: dict[str, asyncio.Event] = {}
         """Set where a server is to be looked at without delay."""
@@ -43,16 +45,16 @@ class Servers:
 
     def apply(self, settings: Settings) -> None:
         """Use these from now on. A server that is gone keeps what it has, and is forgotten when that has ended."""
-        self.settings = settings
+        trusted = {each.called: trust for each in settings.servers if (trust := each.trust()) is not None}
+        self.settings, self._trust = settings, self._trust | trusted
         wanted = {each.called: each for each in settings.servers}
         for name, each in wanted.items():
             server = self.servers.setdefault(name, Server(name, each.requests, state="down"))
             moved = name in self.behind and self.behind[name].url != each.url
             server.most_requests, server.most_tokens = each.requests, each.tokens
             self.behind[name] = each
-            self._trust.pop(name, None)
-            if each.ca is not None:
-                self._trust[name] = ssl.create_default_context(cafile=each.ca)
+            if each.ca is None:
+                self._trust.pop(name, None)
             if each.drain:
                 server.state = "draining"
             elif server.state == "draining" or moved:
@@ -60,7 +62,7 @@ class Servers:
             self._look(name)
         self._removed = set(self.servers) - set(wanted)
         for name in self._removed:
-            self.servers[name].state = "draining"
+            self.servers[name].state, self.servers[name].most_requests = "draining", 0  # nothing waits for its room
         self._watch()
         self.forget()
         self.changed()
@@ -81,15 +83,8 @@ class Servers:
 
     async def start(self) -> None:
         """Open for business: look at every server, and go on doing so."""
-        self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=KEEP_ALIVE),
-            timeout=aiohttp.ClientTimeout(total=None),
-            cookie_jar=aiohttp.DummyCookieJar(),
-            auto_decompress=False,
-            trust_env=False,
-            read_bufsize=READ_AT_ONCE,
-            skip_auto_headers=("User-Agent", "Content-Type", "Accept"),
-        )
+        self._session = _session(aiohttp.TCPConnector(limit=0, keepalive_timeout=KEEP_ALIVE))
+        self._anew = _session(aiohttp.TCPConnector(limit=0, force_close=True))
         self._watch()
         await asyncio.gather(*(self._check(name) for name in self.behind))
 
@@ -99,22 +94,32 @@ class Servers:
             watcher.cancel()
         await asyncio.gather(*self._watchers.values(), return_exceptions=True)
         self._watchers.clear()
-        if self._session:
-            await self._session.close()
+        for session in (self._session, self._anew):
+            if session is not None:
+                await session.close()
 
     async def send(
-        self, name: str, method: str, path: str, headers: Mapping[str, str], body: bytes | None = None
+        self,
+        name: str,
+        method: str,
+        path: str,
+        headers: Iterable[tuple[str, str]] = (),
+        body: bytes | None = None,
+        *,
+        anew: bool = False,
     ) -> aiohttp.ClientResponse:
         """The beginning of a server's answer. Raises `aiohttp.ClientError` where it cannot be had.
 
-        The server's own key takes the place of whatever the client has sent.
+        `anew` makes a connection of its own: one that was kept may turn out to be closed, and so may the next one.
+        A client's key is not among the headers; the server's own is added here.
         """
-        assert self._session is not None, "start() comes first"
+        session = self._anew if anew else self._session
+        assert session is not None, "start() comes first"
         behind = self.behind[name]
-        sent = dict(headers)
+        sent = [*headers]
         if behind.key is not None:
-            sent["authorization"] = f"Bearer {behind.key.reveal()}"
-        return await self._session.request(
+            sent.append(("authorization", f"Bearer {behind.key.reveal()}"))
+        return await session.request(
             method,
             behind.base + path,
             data=body,
@@ -149,12 +154,17 @@ class Servers:
                 async with asyncio.timeout(self.settings.health.interval):
                     await look.wait()
             look.clear()
-            failures = 0 if await self._check(name, failures + 1) else failures + 1
+            try:
+                failures = 0 if await self._check(name, failures + 1) else failures + 1
+            except Exception:  # whatever it is, the server is looked at again
+                log.exception("fault of the gateway", extra={"fields": {"server": name}})
 
     async def _check(self, name: str, attempt: int = 1) -> bool:
         """Look at a server, and see it as up or down; the latter only where it has failed to answer often enough."""
-        server, why = self.servers[name], await self._ill(name)
-        if server.state == "draining" or self.servers.get(name) is not server:
+        server, behind = self.servers[name], self.behind[name]
+        why = await self._ill(name)
+        moved = self.servers.get(name) is not server or self.behind[name].url != behind.url
+        if server.state == "draining" or moved:
             return why is None
         if why is None and server.state == "down":
             self.returned(server)
@@ -179,7 +189,7 @@ class Servers:
             return None
         try:
             async with asyncio.timeout(self.settings.health.timeout):
-                response = await self.send(name, "GET", path, {})
+                response = await self.send(name, "GET", path)
                 response.release()
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
             return type(error).__name__
@@ -187,3 +197,15 @@ class Servers:
 
     def _look(self, name: str) -> None:
         self._looks.setdefault(name, asyncio.Event()).set()
+
+
+def _session(connector: aiohttp.TCPConnector) -> aiohttp.ClientSession:
+    return aiohttp.ClientSession(
+        connector=connector,
+        timeout=aiohttp.ClientTimeout(total=None),
+        cookie_jar=aiohttp.DummyCookieJar(),
+        auto_decompress=False,
+        trust_env=False,
+        read_bufsize=READ_AT_ONCE,
+        skip_auto_headers=("User-Agent", "Content-Type", "Accept"),
+    )

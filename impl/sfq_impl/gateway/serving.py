@@ -17,23 +17,31 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from sfq_impl.gateway.app import Gateway
 from sfq_impl.gateway.config import LimitSettings, Settings, ShadowSettings, load
 from sfq_impl.gateway.errors import Refusal
-from sfq_impl.gateway.logs import Format, tell
+from sfq_impl.gateway.logs import Format, log, tell
 from sfq_impl.gateway.reading import ConfigError
 
 LOOK_AGAIN = 1.0
 """Seconds between two looks at the file of the configuration."""
 HEAD_SECONDS = 30.0
+KEEP_ALIVE = 75
+"""Seconds that a connection may be idle: longer than proxies keep theirs, so that none is closed as it is used."""
 LAST_WORDS = 5.0
 """Seconds in which clients may read the end of their answers when everything else is done."""
 
 
 def protocol(limits: Callable[[], LimitSettings]) -> type[asyncio.Protocol]:
-    """HTTP with limits: on the bytes of a request's head and the seconds for it, and on connections."""
+    """HTTP with limits: on the bytes of a request's head and the seconds for it, and on connections.
+
+    A refusal never gets in between the bytes of an answer that is on its way to the same client: that one is sent to
+    its end, and the connection closed then.
+    """
 
     class Limited(HttpToolsProtocol):
         head: int | None = 0
         """How many bytes of a head have come; None within a body."""
         alarm: asyncio.TimerHandle | None = None
+        """For a head, and for what comes of a body that has been answered already."""
+        refused = False
 
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
             super().connection_made(transport)
@@ -44,10 +52,12 @@ def protocol(limits: Callable[[], LimitSettings]) -> type[asyncio.Protocol]:
             super().connection_lost(exc)
 
         def data_received(self, data: bytes) -> None:
+            if self.refused:
+                return
             if self.head is not None:
                 self.head += len(data)
-                if self.alarm is None:
-                    self.alarm = self.loop.call_later(HEAD_SECONDS, self._late)
+            if self.alarm is None and (self.head is not None or self._is_idle()):
+                self.alarm = self.loop.call_later(HEAD_SECONDS, self._late)
             super().data_received(data)
             if self.head is not None:
                 self._check(self.head)
@@ -59,24 +69,38 @@ def protocol(limits: Callable[[], LimitSettings]) -> type[asyncio.Protocol]:
             self._check(sum(len(name) + len(value) + 4 for name, value in self.headers) + len(self.url))
             if most is not None and len(self.connections) > most:
                 self._refuse(Refusal(503, "too_many_connections", f"more than {most:,} connections", retry_after=1))
-            if not self.transport.is_closing():
+            if self.parser.should_upgrade() and {b"content-length", b"transfer-encoding"} & dict(self.headers).keys():
+                said = "another protocol is not served here; send HTTP/1.1 without `Upgrade`"
+                self._refuse(Refusal(400, "no_upgrade", said))
+            if not self.refused:
                 super().on_headers_complete()
 
         def on_body(self, body: bytes) -> None:
-            if not self.transport.is_closing():
+            if not self.refused:
                 super().on_body(body)
 
         def on_message_complete(self) -> None:
             self.head = 0
-            if not self.transport.is_closing():
+            self._calm()
+            if not self.refused:
                 super().on_message_complete()
+
+        def send_400_response(self, msg: str) -> None:
+            self._refuse(Refusal(400, "invalid_http", "this is no request of HTTP/1.1"))
+
+        def _is_idle(self) -> bool:
+            """Whether no answer is on its way."""
+            return self.cycle is None or self.cycle.response_complete
 
         def _check(self, size: int) -> None:
             if size > (most := limits().headers) and not self.transport.is_closing():
                 self._refuse(Refusal(431, "headers_too_large", f"the headers are larger than {most:,} bytes"))
 
         def _late(self) -> None:
-            self._refuse(Refusal(408, "headers_timeout", f"the headers did not come within {HEAD_SECONDS:.0f} s"))
+            if self.head is None:  # it has its answer, and is still sending its request
+                self.transport.close()
+            else:
+                self._refuse(Refusal(408, "headers_timeout", f"the headers did not come within {HEAD_SECONDS:.0f} s"))
 
         def _calm(self) -> None:
             if self.alarm is not None:
@@ -84,6 +108,13 @@ def protocol(limits: Callable[[], LimitSettings]) -> type[asyncio.Protocol]:
                 self.alarm = None
 
         def _refuse(self, refusal: Refusal) -> None:
+            if self.refused:
+                return
+            self.refused = True
+            own_fault = self._is_idle() or (self.cycle.more_body and not self.cycle.response_started)
+            if not own_fault or self.pipeline:
+                self.cycle.keep_alive = False
+                return
             lines = [f"{name}: {value}" for name, value in refusal.answer.headers.items()]
             lines += [f"content-length: {len(refusal.body)}", "connection: close"]
             head = STATUS_LINE[refusal.status] + "".join(f"{line}\r\n" for line in lines).encode()
@@ -111,6 +142,7 @@ class Server(uvicorn.Server):
                 access_log=False,
                 server_header=False,
                 date_header=False,
+                timeout_keep_alive=KEEP_ALIVE,
                 proxy_headers=False,
                 timeout_graceful_shutdown=LAST_WORDS,  # type: ignore[arg-type]
                 ssl_certfile=settings.tls.certificate if settings.tls else None,
@@ -135,8 +167,10 @@ class Server(uvicorn.Server):
         self._closing = asyncio.ensure_future(self._close())
 
     async def _close(self) -> None:
-        await self.gateway.close()
-        self.should_exit = True
+        try:
+            await self.gateway.close()
+        finally:
+            self.should_exit = True
 
     @property
     def address(self) -> tuple[str, int]:
@@ -159,17 +193,23 @@ class Reloading:
             settings = load(self.path)
             if self.gateway.settings.shadow_by_option:
                 settings = shadowed(settings)
+            if self.formatter is not None:
+                self.formatter.hide(settings.secrets)
+            waiting = self.gateway.apply(settings)
         except ConfigError as error:
-            tell(logging.ERROR, "configuration refused, the old one stays", complaints=error.complaints)
-            self.gateway.metrics.reloads.labels("refused").inc()
-            return False
-        if self.formatter is not None:
-            self.formatter.hide(settings.secrets)
-        waiting = self.gateway.apply(settings)
+            return self._refused(error.complaints)
+        except Exception as error:  # a file that was right when it was read, and is not any more
+            log.exception("fault of the gateway")
+            return self._refused([f"{self.path}: {error}"])
         logging.getLogger("sfq_gateway").setLevel(settings.logging.level.upper())
         tell(logging.INFO, "configuration read again", needs_a_new_start=waiting or None)
         self.gateway.metrics.reloads.labels("done").inc()
         return True
+
+    def _refused(self, complaints: list[str]) -> bool:
+        tell(logging.ERROR, "configuration refused, the old one stays", complaints=complaints)
+        self.gateway.metrics.reloads.labels("refused").inc()
+        return False
 
     async def watch(self) -> None:
         """Look at the file now and then."""
@@ -190,14 +230,16 @@ def shadowed(settings: Settings) -> Settings:
     """The same with the specification beside it, as the option asks. Raises `ConfigError`."""
     if settings.policy.name != "sfq":
         raise ConfigError([f"--shadow: the specification follows the policy sfq only, not {settings.policy.name}"])
-    return replace(settings, shadow=settings.shadow or ShadowSettings(), shadow_by_option=True)
+    shadow = settings.shadow or ShadowSettings(settings.folder / ShadowSettings.path)
+    return replace(settings, shadow=shadow, shadow_by_option=True)
 
 
 def ready(server: Server) -> None:
     """Say where it is to be found, also where the port was free to choose."""
     host, port = server.address
     scheme = "https" if server.gateway.settings.tls else "http"
-    tell(logging.INFO, "listening", url=f"{scheme}://{host}:{port}", policy=server.gateway.settings.policy.name)
+    where = f"[{host}]" if ":" in host else host
+    tell(logging.INFO, "listening", url=f"{scheme}://{where}:{port}", policy=server.gateway.settings.policy.name)
 
 
 async def serve(settings: Settings, path: Path, formatter: Format | None = None) -> None:

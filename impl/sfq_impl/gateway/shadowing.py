@@ -119,6 +119,8 @@ class Shadow(Recorder):
                     await asyncio.wait({self._running})
             self._running.cancel()
             await asyncio.wait({self._running})
+        if self._queue:
+            tell(logging.WARNING, "shadow was not told all before the end", events=len(self._queue))
 
     async def _run(self) -> None:
         pause, clock = PAUSE, asyncio.get_running_loop().time
@@ -155,7 +157,8 @@ class Shadow(Recorder):
         feeding = asyncio.create_task(self._feed(child))
         complaining = asyncio.create_task(_last_line(child))
         try:
-            await self._hear(child)
+            if wrong := await self._hear(child):
+                return wrong
             status, said = await child.wait(), await complaining
             return f"status {status}{f': {said}' if said else ''}"
         finally:
@@ -181,14 +184,15 @@ class Shadow(Recorder):
                 await child.stdin.drain()
             child.stdin.close()
 
-    async def _hear(self, child: Process) -> None:
-        """What it has to say, until it says no more."""
+    async def _hear(self, child: Process) -> str | None:
+        """What it has to say, until it says no more, or something else than it should: what."""
         assert child.stdout is not None
         try:
             async for line in child.stdout:
                 self._tell(_told.decode(line))
         except (msgspec.MsgspecError, ValueError) as error:
-            tell(logging.ERROR, "shadow cannot be understood", why=str(error))
+            return f"it cannot be understood: {error}"
+        return None
 
     def _tell(self, told: Told) -> None:
         if told.divergence is not None:

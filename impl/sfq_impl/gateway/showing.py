@@ -9,10 +9,14 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.live import Live
 from rich.table import Table
+from rich.text import Text
 
 from sfq_impl.gateway.demo import FLOODING, LIGHT, USERS, Figures, Show
 
 NAMED = {"fifo": "FIFO", "sfq": "Start-time Fair Queueing"}
+STARTING = "two engines and a gateway are being started …"
+NARROW = 76
+"""Columns of a terminal; with fewer, only what matters most is shown."""
 EVERY = 3.0
 """Seconds between two lines where there is no terminal."""
 
@@ -21,10 +25,18 @@ EVERY = 3.0
 def showing(seconds: float) -> Iterator[Show]:
     """A function that shows figures as they are now."""
     if not sys.stdout.isatty():
+        print(STARTING.rstrip(" …"), flush=True)
         yield _lines(seconds)
         return
-    with Live(console=Console(), refresh_per_second=4, transient=True) as live:
-        yield lambda figures: live.update(_now(figures, seconds))
+    console = Console()
+    starting = Text(STARTING if is_unicode(console) else STARTING.replace("…", "..."))
+    with Live(starting, console=console, refresh_per_second=4, transient=True) as live:
+        yield lambda figures: live.update(now(figures, seconds, console))
+
+
+def is_unicode(console: Console) -> bool:
+    """Whether it can be asked to write what is not ASCII."""
+    return console.encoding.lower().startswith("utf")
 
 
 def _lines(seconds: float) -> Show:
@@ -45,25 +57,23 @@ def _lines(seconds: float) -> Show:
     return show
 
 
-def _now(figures: Figures, seconds: float) -> Table:
+def now(figures: Figures, seconds: float, console: Console) -> Table:
+    """What has come of a policy so far, as a table that fits a terminal."""
+    narrow, block = console.width < NARROW, "█" if is_unicode(console) else "#"
     title = f"{NAMED[figures.policy]}   {figures.seconds:.0f} of {seconds:.0f} s"
     table = Table("user", title=title, title_justify="left")
-    for column in ("waiting", "served", "charged", "first byte, median"):
+    for column in ("waiting", "first byte") if narrow else ("waiting", "served", "charged", "first byte"):
         table.add_column(column, justify="right")
-    table.add_column("latest", min_width=20)
+    if not narrow:
+        table.add_column("latest", min_width=20)
     longest = max((times[-1] for times in figures.first_bytes.values() if times), default=1.0)
     for user in USERS:
         times = figures.first_bytes[user]
         latest = times[-1] if times else 0.0
-        table.add_row(
-            user,
-            f"{figures.waiting.get(user, 0):.0f}",
-            f"{len(times):,}",
-            f"{figures.charged.get(user, 0):,.0f}",
-            _seconds(figures.felt(user)[0]),
-            "█" * round(20 * latest / longest),
-            style="bold" if user == FLOODING else "",
-        )
+        waiting, median = f"{figures.waiting.get(user, 0):.0f}", _seconds(figures.felt(user)[0])
+        counts = f"{len(times):,}", f"{figures.charged.get(user, 0):,.0f}"
+        cells = (waiting, median) if narrow else (waiting, *counts, median, block * round(20 * latest / longest))
+        table.add_row(user, *cells, style="bold" if user == FLOODING else "")
     return table
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -27,6 +28,8 @@ Group = tuple[str, str]
 """A name, and the pattern of the users that are in it."""
 HEAVY, LIGHT = "heavy", "light"
 COLUMNS = ("requests", "served", "share", "wait, mean", "median", "95 of 100", "longest", "first token")
+LEFT_OUT = ("requests", "wait, mean", "first token", "longest")
+"""Columns that a narrow terminal does without, the first one first."""
 
 
 @dataclass(frozen=True)
@@ -168,8 +171,19 @@ def as_json(name: str, figures: Figures, grouped: dict[str, list[str]]) -> dict[
     }
 
 
-def lines(told: dict[str, Any], most_users: int) -> Iterator[str]:
-    """For people."""
+def writable(path: Path) -> None:
+    """Raises `OSError` where a file cannot be written; before the work, not after it."""
+    with path.open("ab"):
+        pass
+
+
+def columns() -> int | None:
+    """How wide the terminal is; None where there is none."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
+def lines(told: dict[str, Any], most_users: int, width: int | None = None) -> Iterator[str]:
+    """For people, whose terminal may be so many characters wide."""
     yield (
         f"policy {told['policy']}: {told['served']:,} of {told['requests']:,} requests served in "
         f"{told['seconds']:,.0f} s, {told['refused']:,} refused, {told['expired']:,} expired"
@@ -190,13 +204,13 @@ def lines(told: dict[str, Any], most_users: int) -> Iterator[str]:
             f"the largest charge is {largest:,.6g}"
         )
     users = list(told["users"].items())
-    yield from _table("group", list(told["groups"].items()))
-    yield from _table("user", users[:most_users])
+    yield from _table("group", list(told["groups"].items()), width)
+    yield from _table("user", users[:most_users], width)
     if users[most_users:]:
         yield f"  and {len(users) - most_users:,} users more; all are in --json"
 
 
-def _table(of: str, rows: Sequence[tuple[str, dict[str, Any]]]) -> Iterator[str]:
+def _table(of: str, rows: Sequence[tuple[str, dict[str, Any]]], width: int | None) -> Iterator[str]:
     cells = [[of, *COLUMNS]]
     for name, row in rows:
         wait = row["wait"]
@@ -204,6 +218,11 @@ def _table(of: str, rows: Sequence[tuple[str, dict[str, Any]]]) -> Iterator[str]
         counts = [f"{row['requests']:,}", f"{row['served']:,}", "" if row["share"] is None else f"{row['share']:.1%}"]
         cells.append([name if name.isprintable() else ascii(name), *counts, *map(_seconds, times)])
     widths = [max(len(row[at]) for row in cells) for at in range(len(cells[0]))]
+    for column in LEFT_OUT:
+        if width is not None and sum(widths) + 2 * len(widths) > width:
+            at = cells[0].index(column)
+            cells = [row[:at] + row[at + 1 :] for row in cells]
+            del widths[at]
     yield ""
     for first, *rest in cells:
         numbers = (cell.rjust(width) for cell, width in zip(rest, widths[1:], strict=True))

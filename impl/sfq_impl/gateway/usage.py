@@ -12,6 +12,7 @@ from typing import Protocol
 import msgspec
 
 from sfq_impl.fleet.policy import Usage
+from sfq_impl.gateway.asking import NOT_READ
 
 LONGEST_LINE = 1 << 20
 LONGEST_BODY = 8 << 20
@@ -65,7 +66,7 @@ class _Reader:
         try:
             told = _told.decode(text)
             tokens = told.usage or (_told.decode(told.message).usage if bytes(told.message) else None)
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except NOT_READ:
             return
         if tokens is not None:
             self._input = _most(self._input, tokens.prompt_tokens, tokens.input_tokens)

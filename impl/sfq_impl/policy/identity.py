@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 HEADER = "x-llm-d-inference-fairness-id"
 DEPRECATED_HEADER = "x-gateway-inference-fairness-id"
@@ -12,19 +12,17 @@ DEFAULT_ID = "default-flow"
 """The program of all requests that name none: they share one queue and one account."""
 
 
-def fairness_id(headers: Mapping[str, str], *, agents: bool = False) -> str:
-    """The program of a request with these headers, whose names are in small letters.
+def named(headers: Mapping[str, str], names: Sequence[str]) -> str | None:
+    """What the first of these headers says that says anything; the names of those in `headers` are in small letters.
 
-    The first of the two fairness headers that is there decides, even where it is empty: an empty one hides the other
-    one's value. After them, with `agents`, the first session header that holds something. Then the default.
+    Where the current fairness header is there, even empty, the deprecated one is not looked at.
     """
-    for name in (HEADER, DEPRECATED_HEADER):
-        if name in headers:
-            if headers[name]:
-                return headers[name]
-            break
-    if agents:
-        for name in AGENT_HEADERS:
-            if headers.get(name):
-                return headers[name]
-    return DEFAULT_ID
+    known = [name.lower() for name in names]
+    hidden = DEPRECATED_HEADER if HEADER in headers and HEADER in known else None
+    return next((headers[name] for name in known if name != hidden and headers.get(name)), None)
+
+
+def fairness_id(headers: Mapping[str, str], *, agents: bool = False) -> str:
+    """The program of a request with these headers; with `agents` those in which agents name their session count too."""
+    names = (HEADER, DEPRECATED_HEADER, *(AGENT_HEADERS if agents else ()))
+    return named(headers, names) or DEFAULT_ID

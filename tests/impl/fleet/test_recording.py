@@ -6,6 +6,8 @@ import asyncio
 import io
 import json
 import random
+import subprocess
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +20,7 @@ from sfq_impl.fleet.dispatcher import Dispatcher
 from sfq_impl.fleet.placement import Placement, Server
 from sfq_impl.fleet.policy import Usage
 from sfq_impl.fleet.recording import Memory, Recorder, Recording
+from sfq_impl.fleet.request import Request
 from sfq_impl.fleet.simulation.loop import VirtualLoop, run
 from sfq_impl.fleet.simulation.run import simulate
 from sfq_impl.fleet.simulation.scenario import draw
@@ -222,6 +225,78 @@ def test_a_full_disk_stops_the_trace_and_nothing_else(tmp_path: Path, monkeypatc
     made = [file for file in files.files if file.stat().st_size]
     assert len(made) == 2
     assert [order([file]) for file in made] == ["conforms", "conforms"]
+
+
+SMALL_FILES = """
+import resource, sys
+from pathlib import Path
+from sfq_impl.fleet.placement import Server
+from sfq_impl.fleet.recording import Recording
+from sfq_impl.fleet.request import Request
+
+resource.setrlimit(resource.RLIMIT_FSIZE, (1_000, 1_000))
+now, told = 0.0, []
+files = Recording(Path(sys.argv[1]), flush_after=0, clock=lambda: now, failed=told.append)
+for number in range(60):
+    now = number / 2
+    request = Request(f"ann-{number}", "ann", 1)
+    files.arrived(request)
+    files.dispatched(request, Server("one", 1))
+files.close()
+print(len(told), files.lost, files.error)
+"""
+
+
+def test_what_was_half_written_goes_and_another_run_is_begun_later(tmp_path: Path) -> None:
+    """No file may be larger than a thousand bytes, so a line is cut off in the middle of it, again and again."""
+    command = [sys.executable, "-c", SMALL_FILES, str(tmp_path / "trace")]
+    told, lost, error = subprocess.run(command, capture_output=True, check=True, text=True).stdout.split(maxsplit=2)
+    assert "File too large" in error
+    made = sorted(tmp_path.iterdir())
+    assert [file.name for file in made] == [f"trace-{run:04}-0001.jsonl" for run in range(1, 1 + len(made))]
+    assert [order([file]) for file in made] == ["conforms"] * len(made)
+    assert len(made) == int(told) == 4
+    assert sum(len(file.read_bytes().splitlines()) for file in made) + int(lost) == 120
+
+
+def test_a_trace_of_nothing_is_no_file(tmp_path: Path) -> None:
+    Recording(tmp_path / "trace").close()
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_disk_that_stays_full_does_not_cost_what_was_written_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Lasting(Full):
+        """A file that keeps what is written until it is flushed, as they do."""
+
+        def flush(self) -> None:
+            if self.is_full():
+                raise OSError(28, "No space left on device")
+            self.file.flush()
+
+        def write(self, data: bytes) -> int:
+            return int(self.file.write(data))
+
+    opened, full = Path.open, False
+    monkeypatch.setattr(
+        Path,
+        "open",
+        lambda path, mode: Lasting(opened(path, mode), lambda: full) if mode == "xb" else opened(path, mode),
+    )
+    files = Recording(tmp_path / "trace", keep=2, flush_after=0)
+    users = [Request(f"ann-{number}", "ann", 1) for number in range(20)]
+    for request in users[:10]:
+        files.arrived(request)
+        files.withdrawn(request)
+    [first] = files.files
+    written, full = first.read_bytes(), True
+    for request in users[10:]:
+        files.arrived(request)
+        files.withdrawn(request)
+    assert files.files == [first]
+    assert first.read_bytes().startswith(written)
+    assert (len(written.splitlines()), files.lost) == (20, 20)
 
 
 def test_a_folder_that_is_none_is_told_at_once(tmp_path: Path) -> None:
