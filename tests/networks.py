@@ -96,14 +96,19 @@ class History:
                 if i != j:
                     yield i, j, Fraction(most, SIXTHS)
 
-    def shortfall(self, user: str) -> Fraction:
-        """The most work that a user lacked of its share, by weight among all, in any interval it waits throughout."""
+    def shortfall(self, user: str, *, at_its_own: bool = False) -> Fraction:
+        """The most work that a user lacked of its share, by weight among all, in any interval it waits throughout.
+
+        With `at_its_own`, of those that end where a request of its own has just gone.
+        """
         highest: int | None = None
-        most = 0
+        most = before = 0
         for moment in self.moments:
             ahead = self.halves_ahead(user, moment)
             highest = max(ahead, ahead if highest is None else highest) if user in moment.waiting else None
-            most = max(most, highest - ahead) if highest is not None else most
+            if highest is not None and (not at_its_own or moment.work[user] > before):
+                most = max(most, highest - ahead)
+            before = moment.work[user]
         return most / (2 * sum(self.weights.values(), ZERO))
 
     def furthest(self, user: str) -> Fraction:

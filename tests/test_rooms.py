@@ -20,7 +20,7 @@ ROOMS = {"spec": "sfq_spec", "impl": "sfq_impl", "proofs": "sfq_proofs"}
 
 RULES = frozenset(
     {"rules", "logic", "competition", "machine", "tags", "properties", "mutants"}
-    | {"variants", "sameness", "placement", "replica"}
+    | {"variants", "sameness", "placement", "replica", "fleet"}
 )
 """Modules of the specification that say what is right; `sfq_spec.trace` must not lead to them."""
 PURE = (RULES - {"machine", "mutants", "sameness"}) | {"__init__", "numbers", "refusals"}

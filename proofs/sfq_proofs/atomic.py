@@ -34,8 +34,18 @@ class Injected(BaseException):
     """What no code expects."""
 
 
-def interrupted(number: int, during: Callable[[], object], points: Points = "lines") -> bool:
-    """Raise before a point, counted as they are reached; whether there were so many."""
+def inject() -> None:
+    """Raise what no code expects."""
+    raise Injected
+
+
+def interrupted(
+    number: int,
+    during: Callable[[], object],
+    points: Points = "lines",
+    happens: Callable[[], object] = inject,
+) -> bool:
+    """Let something happen before a point, counted as they are reached, of what is done; whether there were so many."""
     left = number
 
     def local(frame: FrameType, event: str, argument: Any) -> Any:
@@ -43,16 +53,18 @@ def interrupted(number: int, during: Callable[[], object], points: Points = "lin
         if event == ("line" if points == "lines" else "opcode") and _counts(frame, points):
             left -= 1
             if left == -1:
-                raise Injected
+                happens()
         return local
 
     def enter(frame: FrameType, event: str, argument: Any) -> Any:
         if not frame.f_code.co_filename.startswith(HOUSE):
             return None
+        frame.f_trace = local  # Python 3.13 traces no instructions of a frame that has no trace function yet
         frame.f_trace_opcodes, frame.f_trace_lines = points == "calls", points == "lines"
         return local
 
     usual = sys.gettrace()
+    sys._getframe().f_trace_opcodes = points == "calls"  # Python 3.12 traces none unless a frame has asked before
     sys.settrace(enter)
     try:
         during()

@@ -32,8 +32,10 @@ from sfq_proofs import (
 )
 from sfq_proofs.exhaust import Instance
 from sfq_proofs.finding import Finding, Search
+from sfq_proofs.fleet import costs, simulated
 from sfq_proofs.induction import Obligation
 from sfq_proofs.model import Model
+from sfq_proofs.related import las_beside, las_hooks, las_rules, las_runs, las_tables
 from sfq_proofs.witness import in_short
 from sfq_spec.competition import SFQ, Rules
 from sfq_spec.mutants import BY_NAME
@@ -66,6 +68,7 @@ def _with_variants_of_their_own() -> Iterator[Obligation]:
     yield from cycles.obligations()
     yield from granularity.obligations()
     yield from repaired.obligations()
+    yield from las_rules.obligations()
 
 
 INSTANCES = (
@@ -91,6 +94,13 @@ def searches() -> list[Search]:
         Search("repaired", repaired.CLAIMS, repaired.findings),
         Search("errata", refutations.CLAIMS, refutations.findings),
         Search("completions left out", ("ORDER-SPEED",), speed.findings),
+        Search("fleet, simulated", simulated.CLAIMS, simulated.findings),
+        Search("costs, learnt", ("COST-OUTSIDE",), costs.findings),
+        Search("least attained service, wrong statements", las_rules.CLAIMS, las_rules.findings),
+        Search("least attained service, all tables", las_tables.CLAIMS, las_tables.findings),
+        Search("least attained service, all runs", las_runs.CLAIMS, las_runs.findings),
+        Search("least attained service, all hooks", ("LAS-FLIGHT",), las_hooks.findings),
+        Search("least attained service, beside the model", ("LAS-PLUGIN",), las_beside.findings),
     ]
 
 

@@ -203,15 +203,21 @@ def fingerprint() -> str:
     digest = hashlib.sha256()
     for name in CODE:
         tree = ast.parse((Path(sfq_impl.__path__[0]) / name).read_text(encoding="utf-8"))
-        for node in ast.walk(tree):
-            body = getattr(node, "body", None)
-            if isinstance(body, list):
-                node.body = [part for part in body if not _is_text(part)]  # type: ignore[attr-defined]
-        digest.update(ast.dump(tree).encode())
+        digest.update(repr(_meaning(tree)).encode())
     return digest.hexdigest()[:16]
 
 
-def _is_text(node: ast.AST) -> bool:
+def _meaning(part: object) -> object:
+    """What is written there, the same under every version of Python: fields that are empty are left out."""
+    if isinstance(part, list):
+        return [_meaning(one) for one in part if not _is_text(one)]
+    if not isinstance(part, ast.AST):
+        return part
+    fields = ((name, _meaning(value)) for name, value in ast.iter_fields(part))
+    return type(part).__name__, [(name, said) for name, said in fields if said not in (None, [])]
+
+
+def _is_text(node: object) -> bool:
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
 
 

@@ -91,8 +91,8 @@ def _interrupted() -> Shown:
         for name in INTERRUPTED
         if explore(atomic.WORLD, scheduler(atomic.WORLD, BY_NAME[name]), Interrupting()).difference
     )
-    says = f"{found.states:,} states, {found.steps:,} events, {raising.raised:,} exceptions, one at every line"
-    holds = not found.difference and refuted == INTERRUPTED
+    says = f"{found.states:,} states, {found.steps:,} events, an exception at every line of each"
+    holds = not found.difference and refuted == INTERRUPTED and raising.raised > found.steps
     return Shown(holds, f"{says}: {found.difference or 'each as if before or after'}", refuted)
 
 

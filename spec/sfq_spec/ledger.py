@@ -136,7 +136,7 @@ def markdown() -> str:
         "weights; two solvers agree |",
         "| X | exhausted: every reachable state of small instances, or every choice of a small world |",
         "| T | tested by randomised runs, which find every mutant |",
-        "| E | the article's wording is refuted by a run, and the repaired claim is proved |",
+        "| E | a wording is refuted by a run; what holds instead is told, and of the article's wordings proved |",
         "",
         "| claim | level | says | formula | stands in | rests on | broken by |",
         "|---|---|---|---|---|---|---|",

@@ -26,7 +26,9 @@ from benchmarks.timing import Work, clock, compare
 from sfq_impl.fleet.admission import Limits
 from sfq_impl.fleet.dispatcher import Dispatcher, Mode
 from sfq_impl.fleet.placement import Placement, Server
+from sfq_impl.fleet.policy import Fifo, Policy, RoundRobin, Sfq
 from sfq_impl.fleet.recording import Recorder
+from sfq_impl.fleet.request import Request
 from sfq_impl.fleet.simulation.loop import VirtualLoop, run
 from sfq_impl.fleet.watching import Observer
 from sfq_spec.trace import Entry, encode
@@ -156,6 +158,30 @@ def timed(count: int, repetitions: int, sizes: tuple[tuple[int, int], ...] = SIZ
                 yield Result("  growth", users, waiting, result.ratio / first[name], "×", growth)
 
 
+def drained(make: Callable[[], Policy], waiting: int, count: int) -> Work:
+    """So many dispatches, from queues of one user that each held so many requests when nothing had gone yet."""
+
+    def one() -> int:
+        policy = make()
+        for number in range(waiting):
+            policy.arrive(Request(f"r{number}", "user", 1))
+        began = clock()
+        while (request := policy.next()) is not None:
+            policy.dispatch(request)
+        return clock() - began
+
+    return Work(waiting * (count // waiting), lambda: sum(one() for _ in range(count // waiting)))
+
+
+def draining(count: int, repetitions: int) -> Iterable[Result]:
+    """How much more a dispatch takes from a long queue of one user than from a short one."""
+    for make in (Sfq, Fifo, RoundRobin):
+        long, short = drained(make, count, count), drained(make, count // 100, count)
+        result = compare(long, short, repetitions)
+        name = f"{make.__name__}: a dispatch / from 1/100 of the queue"
+        yield Result(name, 1, count, result.ratio, "×", Goal(3))
+
+
 def memory(users: int, waiting: int) -> tuple[float, float]:
     """Bytes that each waiting request takes, and that each leaves behind when as many have waited before."""
 
@@ -205,6 +231,7 @@ def measure(count: int, repetitions: int, sizes: tuple[tuple[int, int], ...] = S
         takes, leaves = memory(users, waiting)
         yield Result("memory of a request that waits, with its task", users, waiting, takes, "bytes", Goal(4_000))
         yield Result("memory that each later request leaves behind", users, waiting, leaves, "bytes", Goal(10))
+    yield from draining(5 * count, repetitions)
     yield from timed(count, repetitions, sizes)
 
 

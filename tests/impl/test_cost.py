@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
-import dataclasses
 import math
-import random
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from pathlib import Path
@@ -18,14 +16,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfq_impl import cost as described
-from sfq_impl.cost import BadField, Cost, Estimator, Settings
-from sfq_impl.fleet.dispatcher import Dispatcher
-from sfq_impl.fleet.placement import Placement, Server
-from sfq_impl.fleet.policy import Sfq, Usage
-from sfq_impl.fleet.request import Outcome, Request, TurnedAway
+from sfq_impl.cost import BadField, Estimator, Settings
+from sfq_proofs.fleet import costs
+from sfq_proofs.fleet.costs import Parts
 from sfq_spec.importers import azure, servegen
-from sfq_spec.machine import Machine, answer
-from sfq_spec.trace import Arrive, Cancel, Complete, Dispatch, Event
 
 WHOLE = st.integers(0, 200_000)
 WEIGHTS = st.fractions(0, 10, max_denominator=1_000)
@@ -248,101 +242,32 @@ def test_what_cannot_be_learnt_changes_nothing(field: str, value: object) -> Non
     assert estimator.learnt == 1
 
 
-class Witness:
-    """The trace of a dispatcher, and the cost of each request whenever it was seen."""
-
-    def __init__(self) -> None:
-        self.seen: dict[str, list[int]] = {}
-        self.trace: list[tuple[Event, str | None]] = []
-
-    def arrived(self, request: Request) -> None:
-        self._note(request, Arrive(request.user, request.id, Fraction(request.cost)))
-
-    def refused(self, request: Request, reason: TurnedAway) -> None:
-        raise AssertionError(reason)
-
-    def dispatched(self, request: Request, server: Server) -> None:
-        self._note(request, Dispatch(), request.id)
-
-    def withdrawn(self, request: Request) -> None:
-        self._note(request, Cancel(request.id))
-
-    def ended(self, request: Request, outcome: Outcome, usage: Usage | None) -> None:
-        self._note(request, Complete(request.id, outcome))
-
-    def _note(self, request: Request, event: Event, expected: str | None = None) -> None:
-        self.seen.setdefault(request.id, []).append(request.cost)
-        self.trace.append((event, expected))
+@pytest.mark.claims("COST-OUTSIDE")
+@pytest.mark.parametrize("seed", range(20))
+def test_what_is_learnt_never_changes_the_cost_of_a_request_that_has_arrived(seed: int) -> None:
+    found, seen = costs.moved(Parts(), seed)
+    assert found == []
+    assert min(seen["while it waited"], seen["in flight"]) > 10, "the estimates did not move"
 
 
-class Changes(Sfq):
-    """Gives a request in flight the cost that its usage tells."""
-
-    def complete(self, request: Request, outcome: Outcome, usage: Usage | None) -> None:
-        request.cost += usage.output_tokens if usage else 0
-        super().complete(request, outcome, usage)
+@pytest.mark.claims("COST-OUTSIDE")
+@pytest.mark.parametrize("parts", costs.WRONG, ids=lambda parts: parts.name)
+def test_what_goes_back_over_a_cost_is_found(parts: Parts) -> None:
+    assert costs.is_seen(parts)
 
 
-class Corrects(Sfq):
-    """Settles the account when the usage is known."""
-
-    def complete(self, request: Request, outcome: Outcome, usage: Usage | None) -> None:
-        super().complete(request, outcome, usage)
-        for record in self.scheduler._users.values():
-            if record.name == request.user and not record.queue and usage:
-                record.meter += usage.output_tokens
-
-
-async def steps(number: int) -> None:
-    """Let others go first, so many times."""
-    for _ in range(number):
-        await asyncio.sleep(0)
-
-
-def changed(policy: Sfq, seed: int) -> str:
-    """What of a dispatched cost, or of a meter, has changed while an estimator learnt; empty if nothing."""
-    rng, estimator, witness = random.Random(seed), Estimator(), Witness()
-    costs: list[Cost] = []
-
-    async def one(dispatcher: Dispatcher, user: str, number: int) -> None:
-        await steps(rng.randrange(60))
-        cost = estimator.cost("m", user, 10, cap=1_000)
-        costs.append(cost)
-        before = dataclasses.replace(cost)
-        async with dispatcher.slot(user, cost.units, request_id=f"r{number}") as slot:
-            await steps(rng.randrange(6))
-            slot.usage = Usage(10, rng.choice([1, 900]))
-            estimator.learn(cost.model, user, cost.cap, slot.usage.output_tokens)
-        assert cost == before
-        assert witness.seen[f"r{number}"][0] == cost.units
-
-    async def all_of_them() -> None:
-        dispatcher = Dispatcher(Placement([Server("a", 2)]), policy, observers=[witness])
-        await asyncio.gather(*(one(dispatcher, rng.choice("ABC"), number) for number in range(60)))
-
-    asyncio.run(all_of_them())
-    assert len({cost.units for cost in costs}) > 20, "nothing was learnt"
-    for request, seen in witness.seen.items():
-        if len(set(seen)) > 1:
-            return f"the cost of {request} was {seen}"
-    machine = Machine()
-    for event, expected in witness.trace:
-        machine, said = answer(machine, event)
-        if expected and said.dispatched != expected:
-            return f"{expected} was dispatched instead of {said.dispatched}"
-    lags = {user: lag for user, lag in machine.lag.items() if lag > 0}
-    found = {user: lag for user, lag in policy.scheduler.lag.items() if lag > 0}
-    return "" if found == lags else f"the lags are {found} instead of {lags}"
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_what_is_learnt_never_changes_the_cost_of_a_dispatched_request(seed: int) -> None:
-    assert changed(Sfq(), seed) == ""
-
-
-def test_a_policy_that_settles_accounts_is_found() -> None:
-    assert changed(Changes(), 0).startswith("the cost of r")
-    assert any(re.search("instead of", changed(Corrects(), seed)) for seed in range(5))
+def test_what_the_proofs_show_of_costs(monkeypatch: pytest.MonkeyPatch) -> None:
+    (found,) = costs.findings()
+    assert found.holds
+    assert found.refuted == tuple(parts.name for parts in costs.WRONG)
+    monkeypatch.setattr(costs, "WRONG", (*costs.WRONG, Parts("none at all")))
+    assert not costs.findings()[0].holds
+    monkeypatch.setattr(costs, "WRONG", costs.WRONG[:1])
+    monkeypatch.setattr(costs, "moved", lambda parts, seed: (["COST-OUTSIDE: so"], Counter()))
+    assert (costs.findings()[0].holds, costs.findings()[0].says) == (False, "COST-OUTSIDE: so")
+    monkeypatch.setattr(costs, "moved", lambda parts, seed: (["x"] if parts.name else [], Counter()))
+    assert not costs.findings()[0].holds
+    assert costs.findings()[0].says.startswith("too seldom: while it waited")
 
 
 CALIBRATED: dict[str, tuple[Callable[..., Any], str]] = {

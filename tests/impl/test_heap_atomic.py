@@ -1,31 +1,26 @@
 """An exception, or another call, at any line of a call leaves a state that the machine could be in (IMPL-ATOMIC).
 
-A trace function raises once, before the n-th line that runs in `sfq_impl`, for every n: lines in loops come up as often
-as they run. What is left is compared with the machine of the specification before and after the event.
+Something happens once, before the n-th line that runs in `sfq_impl`, for every n: lines in loops come up as often as
+they run. What is left is compared with the machine of the specification before and after the event.
 """
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from functools import partial
 from itertools import count
-from types import FrameType
-from typing import Any
 
 import pytest
 
-import sfq_impl
 from sfq_impl.heap import HeapScheduler, Overlapping
 from sfq_impl.representation import flaws
+from sfq_proofs.atomic import interrupted
 from sfq_proofs.faults import ATOMIC, Fault, plant
 from sfq_spec.machine import Machine, answer
 from sfq_spec.scheduler import Broken, play
 from sfq_spec.trace import Arrive, Complete, Dispatch, Event
 
 Script = Callable[[str], list[Event]]
-
-HOUSE = (sfq_impl.__path__[0], "planted_")
 
 OPERATIONS = [
     ("arrive, a new user", "+A 3×2; D", "+B 2"),
@@ -73,40 +68,6 @@ OPERATIONS = [
     ("upkeep, debts and idle ones", "+A 9; +B 1×9; +C 1; +D 3; D×5", "upkeep"),
     ("upkeep, weights and fractions", "w A 7; w B 3; +A 1×9; +B 1/5×9; +C 1×2; D×7; x C2; w A 2", "upkeep"),
 ]
-
-
-class Injected(BaseException):
-    """What no code expects."""
-
-
-def at_line(number: int, happens: Callable[[], object], during: Callable[[], object]) -> bool:
-    """Let something happen before a line, counted as they run, of what is done; whether it has so many."""
-    left = number
-
-    def local(frame: FrameType, event: str, argument: Any) -> Any:
-        nonlocal left
-        if event == "line":
-            left -= 1
-            if left == -1:
-                happens()
-        return local
-
-    def enter(frame: FrameType, event: str, argument: Any) -> Any:
-        return local if frame.f_code.co_filename.startswith(HOUSE) else None
-
-    usual = sys.gettrace()
-    sys.settrace(enter)
-    try:
-        during()
-    except Injected:
-        pass
-    finally:
-        sys.settrace(usual)
-    return left < 0
-
-
-def raise_injected() -> None:
-    raise Injected
 
 
 Essence = tuple[object, ...]
@@ -168,12 +129,12 @@ def first_harm(make: Callable[[], HeapScheduler], earlier: list[Event], last: Ev
         scheduler = make()
         for event in earlier:
             play(scheduler, event)
-        interrupted = at_line(number, raise_injected, partial(play, scheduler, last))
+        more = interrupted(number, partial(play, scheduler, last))
         if wrong := list(flaws(scheduler)):
             return f"line {number}: {wrong}"
         if (left := of_scheduler(scheduler)) not in possible:
             return f"line {number}: {left} is neither of {possible}"
-        if not interrupted:
+        if not more:
             return None if number > 1 else "there were no lines"
     raise AssertionError("it never ended")
 
@@ -218,7 +179,8 @@ def test_a_call_within_a_call(script: Script, outer: str, inner: str) -> None:
         scheduler, refused = HeapScheduler(), list[BaseException]()
         for event in earlier:
             play(scheduler, event)
-        met = at_line(number, partial(attempt, scheduler, within, refused), partial(play, scheduler, outside))
+        happens = partial(attempt, scheduler, within, refused)
+        met = interrupted(number, partial(play, scheduler, outside), happens=happens)
         assert list(flaws(scheduler)) == []
         assert all(isinstance(error, Overlapping) for error in refused)
         possible = [alone] if refused or not met else [together, of_machine(after(machine, outside, within))]

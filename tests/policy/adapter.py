@@ -1,7 +1,7 @@
 """The program-aware policy of this project behind the adapter protocol, section `las`; with a fault if one is named.
 
 Run as `python adapter.py [FAULT]`. The policy's hooks are called as a framework calls them: a completion that comes
-twice comes to the policy twice.
+twice comes to the policy twice, and a pick is made also where nobody waits.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def run(message: Mapping[str, Any]) -> list[dict[str, Any]]:
         answer: dict[str, Any] = {}
         match event["event"]:
             case "arrive":
-                request = Request(event["request"], event["user"], event["cost"])
+                request = Request(event["request"], event["user"], event["cost"], priority=event.get("priority", 0))
                 waiting[request.id] = request
                 policy.arrive(request)
             case "dispatch":
@@ -46,6 +46,9 @@ def run(message: Mapping[str, Any]) -> list[dict[str, Any]]:
                     item, _ = policy._items[found.id]
                     policy.dispatch(waiting.pop(found.id))
                     sent[found.id] = item.original_request
+                else:
+                    for band in policy._bands.values():
+                        fairness.pick(band)
                 answer = {"dispatched": None if found is None else found.id}
             case "cancel" if event["request"] not in waiting:
                 answer = {"refused": "not-waiting"}
@@ -105,7 +108,7 @@ def main() -> None:
                 "protocol": 1,
                 "policy": "las",
                 "implementation": {"name": "sfq-impl program-aware-fairness", "language": "python"},
-                "capabilities": {"cancel": True},
+                "capabilities": {"cancel": True, "priorities": True},
             }
         else:
             said = {"seq": message["seq"], "answers": run(message)}

@@ -55,6 +55,8 @@ def test_defaults() -> None:
         ({"lasWeightHeadWait": -1}, f"{PLUGIN}: lasWeightHeadWait must be >= 0, got -1"),
         ({"lasDecayFactor": 1.5}, f"{PLUGIN}: lasDecayFactor must be in (0, 1], got 1.5"),
         ({"lasDecayFactor": 0}, f"{PLUGIN}: lasDecayFactor must be in (0, 1], got 0"),
+        ({"lasDecayFactor": 1.0000001}, f"{PLUGIN}: lasDecayFactor must be in (0, 1], got 1.0000001"),
+        ({"lasWeightService": -0.123456789}, "lasWeightService must be >= 0, got -0.123456789"),
         ({"lasHalfLifeSeconds": -1}, f"{PLUGIN}: lasHalfLifeSeconds must be >= 0, got -1"),
         ({"evictionTtlSeconds": -1}, f"{PLUGIN}: evictionTtlSeconds must be >= 0, got -1"),
         ({"evictionSweepSeconds": 0}, f"{PLUGIN}: evictionSweepSeconds must be > 0, got 0"),
@@ -72,9 +74,11 @@ def test_defaults() -> None:
         ),
         ({"turn": 60}, "unknown field `turn`: the fields are: evictionTtlSeconds, evictionSweepSeconds,"),
         (
-            {"lasDecayFactor": 0.5, "compatibility": "development-2026-08"},
-            "unknown field `lasDecayFactor`: development-2026-08 has none; use lasHalfLifeSeconds",
+            {"lasDecayFactor": 0.5, "compatibility": "development-2026-08", "evictionTtlSeconds": -1},
+            f"invalid config for {PLUGIN}: unknown field `lasDecayFactor`: development-2026-08 has none; "
+            "use lasHalfLifeSeconds",
         ),
+        ({"lasHalfLife": None}, f"invalid config for {PLUGIN}: unknown field `lasHalfLife`"),
         (
             {"lasDecayFactor": 0.5, "lasHalfLifeSeconds": 60},
             "lasDecayFactor counts only where lasHalfLifeSeconds is 0: leave one of them out",
@@ -90,6 +94,37 @@ def test_a_wrong_parameter(parameters: dict[str, Any], said: str) -> None:
     with pytest.raises(BadConfiguration) as refused:
         made(NAME, parameters=parameters)
     assert said in str(refused.value)
+
+
+def test_an_error_says_by_which_name_the_plugin_goes() -> None:
+    with pytest.raises(BadConfiguration) as refused:
+        policies(check({"plugins": [{"type": NAME, "name": "mine", "parameters": {"lasHalfLifeSeconds": -1}}]}))
+    assert str(refused.value) == f'{NAME} plugin "mine": lasHalfLifeSeconds must be >= 0, got -1'
+
+
+def test_of_several_wrong_parameters_the_first_in_the_order_of_the_original_is_told() -> None:
+    """Time to live, sweep, the two weights, factor, half-life, strategy."""
+    wrong: dict[str, Any] = {
+        "evictionTtlSeconds": -1,
+        "evictionSweepSeconds": 0,
+        "lasWeightService": -1,
+        "lasWeightHeadWait": -1,
+        "lasDecayFactor": 2,
+        "lasHalfLifeSeconds": -1,
+        "strategy": "wfq",
+    }
+    while wrong:
+        first = next(iter(wrong))
+        with pytest.raises(BadConfiguration, match=f"{first} must be|unknown scoring {first}"):
+            made(NAME, parameters={**wrong, "compatibility": "release-0.10"})
+        del wrong[first]
+
+
+def test_a_parameter_that_is_null_or_a_strategy_that_is_empty_is_the_default() -> None:
+    """As in the original."""
+    fields = [field.encode_name for field in msgspec.structs.fields(ProgramAware)]
+    assert plugin(**dict.fromkeys(fields)).parameters == ProgramAware()
+    assert plugin(strategy="").parameters.check() == ""
 
 
 def test_every_parameter_of_the_program_aware_policy_is_tried_above() -> None:
@@ -198,7 +233,7 @@ def test_the_parameters_of_the_settled_policy() -> None:
         made("program-aware-settled-fairness", parameters={"lasWeightService": 1})
 
 
-@pytest.mark.parametrize(
+PROGRAMS = pytest.mark.parametrize(
     ("headers", "agents", "id"),
     [
         ({HEADER: "A"}, False, "A"),
@@ -213,5 +248,20 @@ def test_the_parameters_of_the_settled_policy() -> None:
         ({HEADER: "", AGENT_HEADERS[0]: "S"}, True, "S"),
     ],
 )
+
+
+@PROGRAMS
 def test_who_a_request_is_of(headers: dict[str, str], agents: bool, id: str) -> None:
     assert fairness_id(headers, agents=agents) == id
+
+
+@PROGRAMS
+def test_the_gateway_says_the_same(headers: dict[str, str], agents: bool, id: str) -> None:
+    pytest.importorskip("jwt", reason="needs the extra gateway")
+    from sfq_impl.gateway.config import Settings
+    from sfq_impl.gateway.identity import Identity
+    from sfq_impl.gateway.ordering import ordering
+
+    plugins = [{"type": NAME}, *([{"type": "agent-identity"}] if agents else [])]
+    policy = ordering({"plugins": plugins, "flowControl": {"defaultPriorityBand": {"fairnessPolicyRef": NAME}}})
+    assert Identity(Settings(servers=(), policy=policy).naming).caller(headers, None).user == id

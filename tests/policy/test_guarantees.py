@@ -4,7 +4,8 @@ the settled policy repairs, by the same measure.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
+from fractions import Fraction
 from itertools import product
 from pathlib import Path
 from random import Random
@@ -17,6 +18,11 @@ from policy.play import Clock, Play, program_aware
 from sfq_impl.policy.attained import halved
 from sfq_impl.policy.configuration import made
 from sfq_impl.policy.interfaces import SECOND
+from sfq_proofs.related import las_runs, las_tables
+from sfq_spec.conformance.shorthand import read, write
+from sfq_spec.related.attained import Candidate
+from sfq_spec.related.las_questions import Rooms
+from sfq_spec.related.model import model
 
 LAS, SETTLED, SFQ = "program-aware-fairness", "program-aware-settled-fairness", "sfq-fairness"
 PAGE = Path(__file__).resolve().parents[2] / "docs/program-aware.md"
@@ -30,6 +36,7 @@ def playing(type: str, **parameters: Any) -> Play:
 # Guaranteed.
 
 
+@pytest.mark.claims("LAS-HALVES")
 def test_half_lives_compose() -> None:
     """Within rounding: 10,000 steps leave what one of their length leaves, to nine places."""
     for service, half_life in product((1.0, 100.0, 3e9), (0.5, 7, 60, 3600)):
@@ -42,6 +49,7 @@ def test_half_lives_compose() -> None:
     assert left == pytest.approx(halved(100, 100 * SECOND, 60), rel=1e-9)
 
 
+@pytest.mark.claims("LAS-IDLE")
 @pytest.mark.parametrize(
     "parameters", [{}, {"lasHalfLifeSeconds": 7}, {"lasDecayFactor": 0.9}, {"lasHalfLifeSeconds": 0}]
 )
@@ -84,6 +92,7 @@ def after_an_eviction(mine: int, others: int, ttl: int, **parameters: Any) -> st
     return play.send()[0]
 
 
+@pytest.mark.claims("LAS-EVICT")
 def test_when_an_eviction_can_be_seen() -> None:
     """Of two it is seen exactly where the other has attained less; once decayed to less than a token, beside nobody who
     has attained one.
@@ -96,48 +105,40 @@ def test_when_an_eviction_can_be_seen() -> None:
     assert after_an_eviction(5, 0, 0) == "B", "however little is left, it is more than nothing"
 
 
-# Not guaranteed.
+@pytest.mark.claims("LAS-CLOCK")
+def test_a_pick_reads_the_clock_once() -> None:
+    """Through the dispatcher's policy too: what is looked at is all of one moment."""
+    play = playing(LAS)
+    play.arrive("A1", "B1")
+    play.clock.after(1)
+    fairness, readings = play.fairness, list[int]()
+
+    def clock() -> int:
+        readings.append(play.clock.now)
+        return play.clock.now
+
+    fairness.clock = clock
+    band = play.policy._bands[0]
+    assert fairness.pick(band).flow_key.id == "A"
+    assert len(readings) == 1
 
 
-def steps(word: str, play: Play) -> list[str] | None:
-    """A run as letters: `a`, `b` a request of A or B arrives, `d` a dispatch, `c` the oldest one in flight completes,
-    with one token. What was sent; None where a step cannot be taken.
-    """
-    count, sent = 0, list[str]()
-    for letter in word:
-        if letter in "ab":
-            count += 1
-            play.arrive(f"{letter.upper()}{count}")
-        elif letter == "d" and play.waiting:
-            sent.append(play.send()[0])
-        elif letter == "c" and play.in_flight:
-            play.complete(next(iter(play.in_flight)), tokens=(1, 0))
-        else:
-            return None
-    return sent
+# Not guaranteed. The shortest runs are searched for in the exact model, and played here on the policy.
 
 
-def shortest(type: str, alphabet: str, fails: Callable[[str, list[str]], bool], longest: int) -> str | None:
-    """The first of the shortest runs that fail, where all runs up to a length are tried."""
-    for length in range(1, longest + 1):
-        for word in map("".join, product(alphabet, repeat=length)):
-            if word[-1] == "d" and (sent := steps(word, playing(type))) is not None and fails(word, sent):
-                return word
-    return None
+ROOMS = "+A 1×2; +B 1; D×2"
+STARVE = "+A 1×2; +B 1×2; D; ✓ A1; D; +B 1; D×2"
+FRESH = "+A 1×2; D; +B 1; +C 1; +D 1; ✓ A1; D×3"
 
 
-def twice_in_a_row(word: str, sent: list[str]) -> bool:
-    """A program gets two free rooms while another has been waiting for the whole time, and has got none."""
-    waiting = word.index("d")
-    return len(sent) == 2 and sent[0] == sent[1] and {"a", "b"} <= set(word[:waiting])
-
-
+@pytest.mark.claims("LAS-ROOMS", "SETTLED-ROOMS")
 def test_free_rooms_before_the_first_completion_go_to_one_program() -> None:
-    assert shortest(LAS, "abd", twice_in_a_row, 6) == "aabdd"
-    assert shortest(SETTLED, "abd", twice_in_a_row, 7) is None
-    assert shortest(SFQ, "abd", twice_in_a_row, 7) is None
+    run = read(ROOMS)
+    assert write(las_runs.asked(Rooms(), model("las"), 1_000).run) == ROOMS
+    assert [las_runs.by_policy(run, type)[-1][0] for type in (LAS, SETTLED, SFQ)] == ["A", "B", "B"]
 
 
+@pytest.mark.claims("LAS-ROOMS", "SETTLED-ROOMS")
 def test_64_rooms() -> None:
     for type, got in ((LAS, 64), (SETTLED, 32), (SFQ, 32)):
         play = playing(type)
@@ -145,15 +146,20 @@ def test_64_rooms() -> None:
         assert play.send(64).count("A") == got
 
 
-def passed_by_a_fresh_id(word: str, sent: list[str]) -> bool:
-    """A has been served, and waits again; B comes later, for the first time, and goes first."""
-    return (
-        word.count("b") == 1 and sent[-1] == "B" and word.find("c") < word.rfind("a") < word.index("b") and "c" in word
-    )
-
-
+@pytest.mark.claims("LAS-FRESH")
 def test_a_fresh_id_passes_whoever_waits() -> None:
-    assert shortest(LAS, "abcd", passed_by_a_fresh_id, 6) == "adcabd"
+    """Under the settled policy and under SFQ as well: there it takes no completion."""
+    assert las_runs.by_policy(read(FRESH)) == ["A1", "B1", "C1", "D1"]
+    for type in (SETTLED, SFQ):
+        assert las_runs.by_policy(read(FRESH.replace("; ✓ A1", "")), type) == ["A1", "B1", "C1", "D1"]
+
+
+@pytest.mark.claims("LAS-STARVE", "SETTLED-ROOMS")
+def test_what_is_in_flight_starves_others_and_does_not_if_it_is_charged_at_once() -> None:
+    """B's requests do not end, and B has attained nothing."""
+    run = las_runs.goes_on(read(STARVE), 50)
+    assert "A" not in "".join(las_runs.by_policy(run)[1:])
+    assert las_runs.by_policy(run, SETTLED).index("A2") <= 3
 
 
 def starved(type: str, rounds: int = 200, **parameters: Any) -> bool:
@@ -170,41 +176,37 @@ def starved(type: str, rounds: int = 200, **parameters: Any) -> bool:
     return True
 
 
+@pytest.mark.claims("LAS-STARVE", "LAS-FRESH")
 def test_there_is_no_bound_on_starvation() -> None:
     assert starved(LAS, lasHalfLifeSeconds=0)
     assert starved(LAS), "with a half-life too: the services are small, and one is still the least"
 
 
-def reversed_by_a_third(most: int, choose: Callable[[dict[str, tuple[int, int]]], str]) -> tuple[int, ...] | None:
-    """The least services and waits of B, and service of C, where C's being there puts B before A."""
-    for total in range(3 * most + 1):
-        for b, wait, c in product(range(most + 1), repeat=3):
-            two = {"A": (0, 0), "B": (b, wait)}
-            if b + wait + c == total and choose(two) == "A" and choose({**two, "C": (c, 0)}) == "B":
-                return b, wait, c
-    return None
-
-
-def chosen(type: str, candidates: dict[str, tuple[int, int]]) -> str:
-    """Who goes of programs that have attained so much, and have waited for so many milliseconds."""
-    play = playing(type, lasHalfLifeSeconds=0)
+def settled_picks(table: Mapping[str, Candidate]) -> str:
+    play = playing(SETTLED, lasHalfLifeSeconds=0)
     play.arrive("Z1")
     play.send()
-    for name, (service, _) in candidates.items():
-        program = play.fairness.meet(name, 0)
-        program.service, program.anchor = float(service), 0
-    longest = max(wait for _, wait in candidates.values())
-    for name, (_, wait) in sorted(candidates.items(), key=lambda of: -of[1][1]):
-        play.clock.now = (longest - wait) * 1_000_000
+    for name, of in sorted(table.items(), key=lambda named: -named[1].wait):
+        play.clock.at(Fraction(10 - of.wait, 1000))
         play.arrive(f"{name}1")
-    play.clock.now = longest * 1_000_000
+        play.fairness.programs[name].service = float(of.service)
+    play.clock.at(Fraction(1, 100))
     return play.send()[0]
 
 
+@pytest.mark.claims("LAS-OTHERS", "LAS-LOWEST", "SETTLED-OTHERS")
 def test_a_third_program_changes_the_order_of_two() -> None:
     """B is one token behind A, and has waited 1 ms longer: it goes first once C has attained five."""
-    assert reversed_by_a_third(6, lambda candidates: chosen(LAS, candidates)) == (1, 1, 5)
-    assert reversed_by_a_third(6, lambda candidates: chosen(SETTLED, candidates)) is None
+    table = {"A": Candidate(0, 0), "B": Candidate(1, 1), "C": Candidate(5, 0)}
+    two = {user: table[user] for user in "AB"}
+    assert (las_tables.by_policy(table), las_tables.by_policy(two)) == ("B", "A")
+    assert (settled_picks(table), settled_picks(two)) == ("A", "A")
+    play = playing(LAS, lasHalfLifeSeconds=0)
+    play.attain(B=1, C=5)
+    play.arrive("B1")
+    play.clock.after(Fraction(1, 1000))
+    play.arrive("A1", "C1")
+    assert play.send() == "B1"
 
 
 def in_a_row(type: str, **parameters: Any) -> int:
@@ -242,11 +244,13 @@ def after_a_rest(type: str, **parameters: Any) -> int:
     return next((place for place, id in enumerate(sent) if id[0] == "A"), len(sent))
 
 
+@pytest.mark.claims("SETTLED-LEAD")
 def test_back_from_a_rest() -> None:
     assert after_a_rest(LAS) == 3000
     assert after_a_rest(SETTLED) <= 1
 
 
+@pytest.mark.claims("SETTLED-LEAD")
 def test_the_settled_policy_is_fair_where_estimates_are_right() -> None:
     """Between two programs that wait all the time the charges differ by at most the greatest charge of each."""
     worst = 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import product
 from random import Random
 from typing import Any, get_args
 
@@ -13,6 +12,7 @@ from sfq_impl.fleet.policy import Usage
 from sfq_impl.policy.configuration import made
 from sfq_impl.policy.interfaces import InferenceRequest, Response, Termination
 from sfq_impl.policy.program_aware import ProgramAwareFairness
+from sfq_proofs.related import las_hooks
 
 QUICK = {"evictionTtlSeconds": 10, "evictionSweepSeconds": 5}
 COMPATIBLE = ("release-0.10", "development-2026-08")
@@ -128,6 +128,7 @@ def test_a_completion_of_what_was_never_sent_does_nothing() -> None:
     assert policy.programs == {}
 
 
+@pytest.mark.claims("LAS-FLIGHT")
 def test_a_sweep_between_a_dispatch_and_its_hook_loses_nothing() -> None:
     """The program is met before, and swept just when its request leaves: the hook meets it anew."""
     play = program_aware(**QUICK)
@@ -156,6 +157,7 @@ def test_a_header_that_changes_on_the_way_moves_no_count() -> None:
     assert "B" not in policy.programs
 
 
+@pytest.mark.claims("LAS-FLIGHT", "LAS-POSITIVE")
 @pytest.mark.parametrize("type", ["program-aware-fairness", "program-aware-settled-fairness"])
 def test_in_flight_is_dispatched_minus_ended_whatever_comes(type: str) -> None:
     """Hooks in any order, twice or for nothing, with sweeps at any time."""
@@ -184,30 +186,30 @@ def test_in_flight_is_dispatched_minus_ended_whatever_comes(type: str) -> None:
                 assert program is None or program.service >= 0
 
 
-HOOKS = ("sent 1", "sent 2", "ended 1", "ended 2", "gone 1", "sweep")
+@pytest.mark.claims("LAS-FLIGHT", "LAS-POSITIVE")
+@pytest.mark.parametrize("make", [las_hooks.program_aware(), las_hooks.settled], ids=["program-aware", "settled"])
+def test_every_order_of_hooks(make: las_hooks.Make) -> None:
+    """Two requests of one program, met, sent, ended and given up in every order, as often as may be, with sweeps."""
+    states, wrong = las_hooks.every_order(make)
+    assert not wrong
+    assert states > 5
 
 
-@pytest.mark.integration
-@pytest.mark.parametrize("type", ["program-aware-fairness", "program-aware-settled-fairness"])
-def test_every_order_of_six_hooks(type: str) -> None:
-    """Two requests of one program, sent and ended in every order, as often as may be, with sweeps between."""
-    for word in product(HOOKS, repeat=6):
-        clock, flying = Clock(), set[str]()
-        policy: Any = made(type, parameters=QUICK, clock=clock)
-        for hook in word:
-            kind, _, id = hook.partition(" ")
-            request = InferenceRequest(id, "A", 3)
-            if kind == "sweep":
-                clock.after(60)
-                policy.advance(clock.now)
-            elif kind == "sent":
-                policy.pre_request(request)
-                flying.add(id)
-            else:
-                usage = Usage(1, 1) if kind == "ended" else None
-                policy.response_body(request, Response(True, usage, "natural" if usage else "client-disconnect"))
-                flying.discard(id)
-            program = policy.programs.get("A")
-            assert (program.in_flight if program else 0) == len(flying), word
-            assert program is not None or not flying
-            assert program is None or program.service >= 0
+@pytest.mark.claims("LAS-FLIGHT")
+@pytest.mark.parametrize(
+    ("fault", "order"),
+    [
+        ("release 0.10: what is given up stays in flight", "1 in flight, 1 dispatched, 1 ended"),
+        ("release 0.10: a second end counts", "-1 in flight, 1 dispatched, 1 ended"),
+        (
+            "a sweep comes between the look and the count",
+            "met, later, sent 1: 0 in flight, 1 dispatched, 0 ended",
+        ),
+        (
+            "the sweep does not look at what is in flight",
+            "sent 1, later, sweep: 0 in flight, 1 dispatched, 0 ended",
+        ),
+    ],
+)
+def test_a_policy_that_miscounts_is_found(fault: str, order: str) -> None:
+    assert las_hooks.shown(fault) == order

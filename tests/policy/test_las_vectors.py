@@ -11,14 +11,19 @@ import msgspec
 import pytest
 from typer.testing import CliRunner
 
+from policy import wrong_accounts, wrong_choices, wrong_endings
+from policy.plain import Plain
 from sfq_spec.cli import app
 from sfq_spec.conformance.las import case as las
 from sfq_spec.conformance.las.case import LasCase, Unsure, answers, bundled, lines, make
-from sfq_spec.conformance.las.faults import FAULTS
+from sfq_spec.conformance.las.catalogue import FAULTS
+from sfq_spec.conformance.las.drawing import drawn_wider
 from sfq_spec.conformance.las.generate import encoded
-from sfq_spec.conformance.las.model import MODES, Following, model
+from sfq_spec.conformance.las.model import MODES, Following, Mode, model
+from sfq_spec.conformance.las.script import Script
 from sfq_spec.conformance.las.subject import EXAMPLE, LasHello, LasRun, LasStart
 from sfq_spec.conformance.las.validate import judge
+from sfq_spec.conformance.las.written import V1
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 ADAPTER = [sys.executable, str(Path(__file__).with_name("adapter.py"))]
@@ -28,6 +33,21 @@ CASES = bundled().cases
 def finds(case: LasCase, kind: type[Following]) -> bool:
     told = answers(model(case.mode, case.parameters, kind, collected=False), lines(case.events))
     return judge(case, told) is not None
+
+
+MISTAKES = {
+    name: kind
+    for module in (wrong_choices, wrong_endings, wrong_accounts)
+    for name, kind in vars(module).items()
+    if isinstance(kind, type) and issubclass(kind, Plain) and kind.__module__ == module.__name__
+}
+"""Policies that somebody else might have written, with one thing wrong in each."""
+
+
+def tells(case: LasCase, kind: type[Plain]) -> bool:
+    """Whether a policy that knows nothing of this project does not conform by this case."""
+    told = kind(case.mode, case.parameters).run(case.events)
+    return told != [msgspec.to_builtins(expected) for expected in case.expect]
 
 
 def validate(*options: str, command: Sequence[str] = ADAPTER) -> tuple[int, str]:
@@ -54,6 +74,70 @@ def test_every_fault_is_found_by_each_case_that_says_so(fault: str) -> None:
     said = [case for case in CASES if fault in case.flags]
     assert said
     assert [case.id for case in said if not finds(case, FAULTS[fault])] == []
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("fault", FAULTS)
+def test_where_a_fault_shows_at_all_a_case_that_was_written_finds_it(fault: str) -> None:
+    """In each mode; and without a tie, which the original leaves to chance, unless ties are what it is about."""
+    for mode in MODES:
+        found = [case for case in CASES if case.mode == mode and finds(case, FAULTS[fault])]
+        written = [case for case in found if "-drawn-" not in case.id]
+        assert bool(written) == bool(found), mode
+        assert not written or fault.startswith("TiesBy") or any("ties" not in case.requires for case in written), mode
+
+
+def test_a_policy_that_was_written_from_the_pages_alone_conforms() -> None:
+    assert [case.id for case in CASES if tells(case, Plain)] == []
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_an_ordinary_mistake_in_it_is_found_by_a_case_that_was_written(mistake: str) -> None:
+    found = [case for case in CASES if "-drawn-" not in case.id and tells(case, MISTAKES[mistake])]
+    assert found
+    assert MISTAKES[mistake] in wrong_choices.TIES or any("ties" not in case.requires for case in found)
+
+
+def test_the_page_says_how_many_mistakes_there_are() -> None:
+    page = " ".join((CHECKOUT / "docs/program-aware.md").read_text(encoding="utf-8").split())
+    assert f"beside it stand {len(MISTAKES)} ways to get it wrong" in page
+
+
+@pytest.mark.integration
+def test_it_conforms_as_a_process() -> None:
+    command = [sys.executable, str(Path(__file__).with_name("plain.py"))]
+    status, output = validate("--budget", "200", "--seed", "1", command=command)
+    assert status == 0, output
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_histories_that_are_drawn_have_whatever_may_happen(mode: Mode) -> None:
+    cases = [drawn_wider(mode, seed, "drawn") for seed in range(14)]
+    assert {case.parameters.get("lasHalfLifeSeconds") for case in cases} >= {None, 0.5 if mode != V1 else 7}
+    ends = [event["request"] for case in cases for event in case.events if event["event"] == "complete"]
+    assert len(ends) > len(set(ends)), "one ends twice"
+    events = [(event, expected) for case in cases for event, expected in zip(case.events, case.expect, strict=True)]
+    assert any(event.get("outcome") == "failed" for event, _ in events)
+    assert any(event["event"] == "dispatch" and expected.dispatched is None for event, expected in events)
+    assert any(event.get("user") == "" for event, _ in events)
+    assert any("priority" in event for event, _ in events) == (mode != V1)
+    assert [case.id for case in cases if tells(case, Plain)] == []
+
+
+@pytest.mark.parametrize(
+    ("events", "said"),
+    [
+        (Script().attain(A=1).at("301").events[:3] + Script().at("301").arrive("A1").events[1:], "a sweep was due"),
+        ([{"event": "upkeep", "time": 299}], "a sweep between two multiples of 300 s"),
+        (Script().arrive("A1").complete("A1", 5).events, "event 2: A1 was not sent, and cannot end"),
+        (Script().attain(A=1).arrive("A0").complete("A0", 5).events, "event 5: A0 was not sent"),
+        (Script().attain(A=1).cancel("A0").events, "event 4: refused with unknown-request"),
+    ],
+)
+def test_what_is_sent_to_no_adapter(events: list[dict[str, object]], said: str) -> None:
+    """A failure that is made short must not become another by an event that is missing."""
+    with pytest.raises(Unsure, match=said):
+        make("wrong", "", "none", events)
 
 
 def test_a_pick_that_rounding_might_change_makes_no_vector() -> None:
@@ -91,11 +175,11 @@ def test_a_random_history_finds_a_fault_and_is_made_short() -> None:
 
 
 def test_the_report_for_machines() -> None:
-    status, output = validate("--budget", "0", "--json", command=[*ADAPTER, "unguarded"])
+    status, output = validate("--budget", "0", "--only", "none", "--json", command=[*ADAPTER, "unguarded"])
     report = json.loads(output)
     assert status == 1
     assert (report["policy"], report["verdict"]) == ("las", "does-not-conform")
-    assert [failure["case"] for failure in report["failures"]] == ["own-completes-once"]
+    assert [failure["case"] for failure in report["failures"]] == ["own-completes-once", "own-second-end-is-free"]
     assert [event["event"] for event in report["run"]].count("complete") == 3
 
 
@@ -140,13 +224,13 @@ def test_what_an_adapter_cannot_do_is_skipped(tmp_path: Path) -> None:
     said = hello(modes=["release-0.10"], capabilities={"ties": "any"})
     status, output = validate("--budget", "0", command=speaking(tmp_path, said))
     assert status == 1
-    assert "skipped: needs cancel, development-2026-08, none, ties" in output
+    assert "skipped: needs cancel, development-2026-08, none, priorities, ties" in output
 
 
 def test_an_adapter_that_leaves_ties_to_chance_still_gets_its_random_histories(tmp_path: Path) -> None:
     path = tmp_path / "any.py"
     path.write_text(
-        Path(ADAPTER[1]).read_text(encoding="utf-8").replace('{"cancel": True}', '{"cancel": True, "ties": "any"}'),
+        Path(ADAPTER[1]).read_text(encoding="utf-8").replace('{"cancel": True,', '{"cancel": True, "ties": "any",'),
         encoding="utf-8",
     )
     status, output = validate("--budget", "10", "--seed", "5", command=[sys.executable, str(path)])

@@ -10,13 +10,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from policy import figures
+from policy import figures, pick_time
 from sfq_impl.fleet.policy import Usage
 from sfq_impl.policy.configuration import BadConfiguration, made, parse, queue_policy
 from sfq_impl.policy.others import SfqFairness
 from sfq_impl.policy.parameters import FACTOR, HALF_LIFE, ProgramAware, Settled
 from sfq_impl.policy.program_aware import ProgramAwareFairness
-from sfq_spec.conformance.las.faults import FAULTS, told_of
+from sfq_spec.conformance.las.catalogue import FAULTS, told_of
 
 TEXT = (Path(__file__).resolve().parents[2] / "docs/program-aware.md").read_text(encoding="utf-8")
 NAME = "program-aware-fairness"
@@ -57,7 +57,7 @@ def test_every_parameter_is_told_with_its_default() -> None:
     defaults = {field.encode_name: field.default for field in msgspec.structs.fields(ProgramAware)}
     defaults |= {"lasHalfLifeSeconds": int(HALF_LIFE), "lasDecayFactor": "none"}
     assert told == {name: str(default) for name, default in defaults.items()}
-    sentence = TEXT[TEXT.index("`program-aware-settled-fairness` has") :].partition(". The others")[0]
+    sentence = TEXT[TEXT.rindex("`program-aware-settled-fairness` has") :].partition(". The others")[0]
     assert {field.encode_name for field in msgspec.structs.fields(Settled)} == set(re.findall(r"`(\w+)`", sentence)) - {
         "estimate"
     }
@@ -79,6 +79,19 @@ def test_the_figures_in_the_text_are_those_of_the_table() -> None:
     assert re.search(r"56 % of two, and to 27 % where 11 %\s+are even", TEXT)
     assert [row[0] for row in rows("column")] == list(figures.COLUMNS)
     assert (sum(figures.LARGE) + figures.LARGE[1], sum(figures.SMALL) + figures.SMALL[1]) == (3000, 140)
+
+
+def test_what_a_pick_takes_grows_with_the_programs_and_under_sfq_does_not() -> None:
+    """The figures themselves are of one machine; `python tests/policy/pick_time.py` makes them."""
+
+    def taken(type: str) -> tuple[float, float]:
+        few, many = (pick_time.milliseconds(type, programs, rounds=3, steps=10) for programs in (10, 1000))
+        return few, many
+
+    few, many = taken(NAME)
+    assert many > 8 * few
+    assert many > 8 * taken("sfq-fairness")[1]
+    assert "`python tests/policy/pick_time.py`" in TEXT
 
 
 def test_the_factor_halves_in_so_many_picks() -> None:

@@ -55,6 +55,17 @@ def test_idle_for_ten_half_lives_beats_fresh_service(mode: str) -> None:
 
 
 @every_mode
+def test_where_nothing_counts_the_least_id_goes(mode: str) -> None:
+    """Both weights may be zero; the original then leaves everything to chance."""
+    play = program_aware(compatibility=mode, lasWeightService=0, lasWeightHeadWait=0)
+    play.attain(A=1000)
+    play.arrive("C1", "B1")
+    play.clock.after(1)
+    play.arrive("A1")
+    assert play.send(3) == "A1 B1 C1"
+
+
+@every_mode
 def test_an_empty_queue_makes_no_candidate(mode: str) -> None:
     play = program_aware(compatibility=mode)
     band = PriorityBand(0)
@@ -121,6 +132,22 @@ def test_who_is_evicted_starts_anew(mode: str) -> None:
     play.fairness.advance(play.clock.now)
     assert play.service("A") == 0
     assert play.fairness.programs == {}
+
+
+@every_mode
+def test_whose_queue_a_pick_makes_known(mode: str) -> None:
+    """The release comes by every registered queue, the development version only by those in which somebody waits."""
+    play = program_aware(compatibility=mode)
+    band = PriorityBand(0)
+    for id in "AB":
+        band.push(Item(InferenceRequest(f"{id}1", id), 0, FlowKey(id)))
+    [empty, _] = band.queues()
+    head = empty.peek()
+    assert head is not None
+    band.remove(head, 0)
+    play.fairness.pick(band)
+    known = {"none": set(), "development-2026-08": {"B"}, "release-0.10": {"A", "B"}}
+    assert set(play.fairness.programs) == known[mode]
 
 
 def test_places_in_a_range() -> None:

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from impl.fleet.shadow import judge
 from sfq_impl.fleet.policy import Policy
 from sfq_impl.fleet.simulation import run
 from sfq_impl.fleet.simulation.scenario import Scenario, draw
 from sfq_impl.policy.configuration import TYPES, made
 from sfq_impl.policy.interfaces import SECOND
 from sfq_impl.policy.queue_policy import QueuePolicy
+from sfq_proofs.fleet.judge import judge
 
 SEEDS = 60
 

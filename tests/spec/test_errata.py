@@ -13,7 +13,11 @@ from sfq_spec import wordings
 from sfq_spec.claims import BY_ID as CLAIMS
 from sfq_spec.competition import SFQ, Rules
 from sfq_spec.errata import BY_ID, ERRATA, TOP, Erratum, refutes, told_by
+from sfq_spec.logic import Exact
 from sfq_spec.machine import Machine, take
+from sfq_spec.related import attained
+from sfq_spec.related.attained import Candidate, Weights
+from sfq_spec.related.las import Las
 from sfq_spec.rounding import rebasing, rounded
 from sfq_spec.trace import Arrive, Cancel, Dispatch, Event, Upkeep
 from sfq_spec.watch import Watch
@@ -186,19 +190,16 @@ def test_another_estimate_changes_the_order_of_the_others() -> None:
     assert users(events(run.format(3))) == "ACCBA"
 
 
-# The program-aware policy: two sentences, by the formula that its sources have
+# The program-aware policy: a sentence, by the formula that its sources have
 
 
-def scores(programs: list[tuple[float, float]]) -> list[float]:
-    """0.8·(1 − n(service)) + 0.2·n(head wait), n from 0 for the least to 1 for the greatest of the candidates."""
-    services, waits = zip(*programs, strict=True)
-
-    def normal(x: float, all_of: tuple[float, ...]) -> float:
-        return (x - min(all_of)) / (max(all_of) - min(all_of)) if max(all_of) > min(all_of) else 0.5
-
-    return [round(0.8 * (1 - normal(s, services)) + 0.2 * normal(w, waits), 6) for s, w in programs]
+def scores(programs: list[tuple[int, int]]) -> list[float]:
+    table = {str(at): Candidate(Fraction(s), Fraction(w)) for at, (s, w) in enumerate(programs)}
+    weights = Weights(Las().weight_service, Las().weight_wait)
+    return [float(score) for score in attained.scores(Exact(table), weights, table).values()]
 
 
+@pytest.mark.claims("LAS-LOWEST")
 def test_the_lowest_service_need_not_score_highest() -> None:
     assert scores([(0, 0), (100, 1), (10_000, 0)]) == [0.8, 0.992, 0]
     assert scores([(0, 0), (100, 1)]) == [0.8, 0.2]

@@ -41,6 +41,10 @@ class BadParameter(ValueError):
 class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
     """Of a plugin that has none."""
 
+    def unknown(self) -> str:
+        """What the version that is asked for does not know; empty where it knows everything."""
+        return ""
+
     def check(self) -> str:
         """What is wrong; empty where nothing is."""
         return ""
@@ -100,6 +104,12 @@ class ProgramAware(Memory, frozen=True):
             return self.las_decay_factor
         return FACTOR if self.compatibility == "release-0.10" else 1.0
 
+    def unknown(self) -> str:
+        """The development version has no factor."""
+        if self.las_decay_factor is None or self.compatibility != "development-2026-08":
+            return ""
+        return f"unknown field `lasDecayFactor`: {self.compatibility} has none; use lasHalfLifeSeconds"
+
     def check(self) -> str:
         """What is wrong."""
         return (
@@ -112,14 +122,12 @@ class ProgramAware(Memory, frozen=True):
         )
 
     def _check_factor(self) -> str:
-        factor, version = self.las_decay_factor, self.compatibility
+        factor = self.las_decay_factor
         if factor is None:
             return ""
-        if version == "development-2026-08":
-            return f"unknown field `lasDecayFactor`: {version} has none; use lasHalfLifeSeconds"
         if not 0 < factor <= 1:
-            return f"lasDecayFactor must be in (0, 1], got {factor:g}"
-        if version == "none" and self.las_half_life_seconds:
+            return f"lasDecayFactor must be in (0, 1], got {_shown(factor)}"
+        if self.compatibility == "none" and self.las_half_life_seconds:
             return "lasDecayFactor counts only where lasHalfLifeSeconds is 0: leave one of them out"
         return ""
 
@@ -148,12 +156,16 @@ P = TypeVar("P", bound=Parameters)
 
 
 def read(kind: type[P], type_name: str, name: str, given: Mapping[str, Any] | None) -> P:
-    """The parameters of a plugin. Raises `BadParameter`."""
+    """The parameters of a plugin; one that is null is as if it were not there. Raises `BadParameter`."""
     where = f'{type_name} plugin "{name}"'
+    known = {field.encode_name for field in msgspec.structs.fields(kind)}
     try:
-        made = msgspec.convert(dict(given or {}), kind)
+        said = {field: value for field, value in (given or {}).items() if value is not None or field not in known}
+        made = msgspec.convert(said, kind)
     except msgspec.ValidationError as error:
         raise BadParameter(f"invalid config for {where}: {_plainly(str(error), kind, given or {})}") from None
+    if unknown := made.unknown():
+        raise BadParameter(f"invalid config for {where}: {unknown}")
     if wrong := made.check():
         raise BadParameter(f"{where}: {wrong}")
     return made
@@ -181,5 +193,10 @@ def _above(field: str, value: float) -> str:
 
 def _number(field: str, value: float, is_right: Callable[[float], bool], rule: str) -> str:
     if not is_right(value) or math.isinf(value):
-        return f"{field} must be {rule}{' and finite' if math.isinf(value) and value > 0 else ''}, got {value:g}"
+        return f"{field} must be {rule}{' and finite' if math.isinf(value) and value > 0 else ''}, got {_shown(value)}"
     return ""
+
+
+def _shown(value: float) -> str:
+    """A number with all its digits, and without a point where it is whole."""
+    return repr(value).removesuffix(".0")

@@ -144,10 +144,12 @@ class ProgramAwareFairness(Programs):
                 yield Candidate(queue, self.service(queue.flow_key.id, now), waited(queue, now))
 
     def _come_by(self, band: PriorityBandAccessor, now: int) -> None:
-        """Whoever has a queue is known from now on; of who has an empty one, the release lets the service decay."""
+        """Whoever waits is known from now on. The release comes by empty queues as well, and lets services decay."""
         for queue in band.queues():
+            if not self._visits and not len(queue):
+                continue
             program = self.meet(queue.flow_key.id, now)
-            if self._visits and not len(queue) and not program.in_flight and program.anchor is not None:
+            if not len(queue) and not program.in_flight and program.anchor is not None:
                 if self._half_life:
                     program.service = halved(program.service, now - program.anchor, self._half_life)
                     program.anchor = now

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from sfq_proofs.related.search import Found, Place, after
 from sfq_spec.conformance.shorthand import read
 from sfq_spec.related.behaviour import QUESTIONS, Question
-from sfq_spec.related.model import model
+from sfq_spec.related.model import Model, model
 from sfq_spec.trace import Event
 
 BY_ID = {question.id: question for question in QUESTIONS}
@@ -33,9 +33,12 @@ def known(policy: str, question: str) -> Found | None:
     return Found(policy, question, tuple(events), at)
 
 
-def breaks(policy: str, question: Question, events: Sequence[Event]) -> int | None:
-    """The number of the event at which a run breaks a question, on some branch of its monitor; None: it does not."""
-    scheduler = model(policy)
+def breaks(policy: str, question: Question, events: Sequence[Event], scheduler: Model | None = None) -> int | None:
+    """The number of the event at which a run breaks a question, on some branch of its monitor; None: it does not.
+
+    Asked of a model that no name stands for, if one is given.
+    """
+    scheduler = scheduler or model(policy)
     places = [Place(question.first(scheduler), ())]
     for number, event in enumerate(events, start=1):
         following = []

@@ -49,9 +49,16 @@ class Place(NamedTuple):
     events: tuple[Event, ...]
 
 
-def search(policy: str, question: Question, *, most_states: int = MOST_STATES, longest: int = LONGEST) -> Found:
-    """Put one question to one method."""
-    scheduler = model(policy)
+def search(
+    policy: str,
+    question: Question,
+    *,
+    scheduler: Model | None = None,
+    most_states: int = MOST_STATES,
+    longest: int = LONGEST,
+) -> Found:
+    """Put one question to one method; to a model that no name stands for, if one is given."""
+    scheduler = scheduler or model(policy)
     level = [Place(question.first(scheduler), ())]
     if isinstance(question, Weighted):
         level = [place for place, _ in after(scheduler, question, level[0], SetWeight("A", 2))]
@@ -84,10 +91,10 @@ def after(scheduler: Model, question: Question, place: Place, event: Event) -> I
 
 def _events(scheduler: Model, question: Question, place: Place) -> Iterator[Event]:
     state = place.node.state
-    for user in "ABC"[: question.users]:
+    for user in "ABCD"[: question.users]:
         if len(state.queues.get(user, ())) < MOST_WAITING:
             number = 1 + sum(isinstance(event, Arrive) and event.user == user for event in place.events)
-            for cost in COSTS:
+            for cost in question.costs or COSTS:
                 yield Arrive(user, f"{user}{number}", cost)
     if state.queues:
         yield Dispatch()

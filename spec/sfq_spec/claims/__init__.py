@@ -1,12 +1,13 @@
 """The ledger: every claim, where it stands in the article, what it says, and how strong its evidence is.
 
 Levels: P proved for any number of users and any horizon by two solvers; X every reachable state of small instances;
-T tested by randomised runs; E the article's wording is refuted by a trace, and the repaired claim is proved.
+T tested by randomised runs; E a wording is refuted by a trace, and it is told what holds instead: of the article's
+wordings it is proved.
 """
 
 from __future__ import annotations
 
-from sfq_spec.claims import fairness, implementation, numbers, order, rules
+from sfq_spec.claims import fairness, fleet, implementation, numbers, order, program_aware, rules
 from sfq_spec.claims.claim import LEVELS, Claim, Level
 from sfq_spec.errata import ERRATA
 
@@ -18,6 +19,8 @@ CLAIMS: tuple[Claim, ...] = (
     *order.CLAIMS,
     *numbers.CLAIMS,
     *implementation.CLAIMS,
+    *fleet.CLAIMS,
+    *program_aware.CLAIMS,
     *(
         Claim(
             erratum.id,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
@@ -30,13 +30,15 @@ from sfq_spec.conformance.audit.findings import (
     audit_order,
     needs_all_intervals,
 )
+from sfq_spec.conformance.audit.fleet import FleetFinding, audit_fleet
 from sfq_spec.conformance.audit.formats import UNITS, Columns, Prices, Tally
 from sfq_spec.conformance.audit.order import Order
 from sfq_spec.conformance.audit.overtaking import OvertakingOrder
-from sfq_spec.conformance.audit.reading import Log
+from sfq_spec.conformance.audit.reading import Log, Opened, entries
 from sfq_spec.conformance.audit.records import Batch, Record, Unreadable
 from sfq_spec.conformance.audit.timeline import Timeline
 from sfq_spec.conformance.audit.worst_lead import MOST_USERS
+from sfq_spec.fleet import Room
 
 COLOURS = {"conforms": "green", "does not conform": "red", "no verdict": "yellow"}
 
@@ -51,10 +53,11 @@ class Format(StrEnum):
 
 
 class Mode(StrEnum):
-    """The two questions."""
+    """The questions."""
 
     ORDER = "order"
     FAIRNESS = "fairness"
+    FLEET = "fleet"
 
 
 class Ties(StrEnum):
@@ -85,6 +88,16 @@ def weight(text: str) -> tuple[str, Fraction]:
     return user, value
 
 
+def room(text: str) -> tuple[str, Room]:
+    """A server and what it can hold, as `one=8` or `one=8,32768`."""
+    server, _, told = text.rpartition("=")
+    requests, _, tokens = told.partition(",")
+    parts = told.split(",", 1)
+    if not server or not all(part.isascii() and part.isdigit() for part in parts):
+        raise typer.BadParameter(f"{text} is not a server and its room, such as one=8 or one=8,32768 with tokens")
+    return server, Room(int(requests), int(tokens) if tokens else None)
+
+
 def unit(text: str) -> str:
     """A unit of time."""
     if text not in UNITS:
@@ -104,6 +117,10 @@ def audit(
     placement: Annotated[
         Placement, typer.Option(help="Order: may others overtake the users whom a dispatch names in `held`?")
     ] = Placement.STALL,
+    rooms: Annotated[
+        list[str] | None,
+        typer.Option("--room", metavar="SERVER=N[,TOKENS]", help="Fleet: how much a server can hold at once."),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="The result for machines.")] = False,
     page: Annotated[str, typer.Option("--html", metavar="FILE", help="A page with plots, in one file.")] = "",
     weights: Annotated[
@@ -134,6 +151,9 @@ def audit(
     arrivals, dispatches and costs alone, so it does for any scheduler. The answer is exact, with the interval that
     shows it, and is held against FAIR-LEAD.
 
+    Fleet: did every request end once, and did no server hold more than its room? For the trace of a dispatcher that
+    tells in `server` where it sent each request, as sfq-gateway does.
+
     Files may be compressed with gzip or zstd. Several files are one log.
 
     \b
@@ -150,10 +170,11 @@ def audit(
       sfq-spec audit overload_VTC.csv --format vtc
       sfq-spec audit log.csv --format csv --user-column tenant --arrival-column queued_at \\
           --dispatch-column started_at --input-column prompt --output-column completion
+      sfq-spec audit traces/own-0001-*.jsonl --mode fleet --room one=8 --room two=8
 
     \b
     Exit status:
-      0  conforms: the machine's trace, or FAIR-LEAD holds throughout
+      0  conforms: the machine's trace, FAIR-LEAD holds throughout, or each request ended once and had room
       1  does not conform
       2  no verdict: the log has gaps, or cannot be read, or usage
     """
@@ -167,12 +188,16 @@ def audit(
         _only_csv(format, {**named, "input": input_column, "output": output_column}, user_column, time_unit)
     if as_json and page == STANDARD:
         raise Failure("--json and --html - would both go to standard output: name a file for the page")
+    if mode is Mode.FLEET and format is not Format.TRACE:
+        raise Failure(f"--mode fleet reads traces; the format here is {format.value}, which tells of no servers")
+    if rooms and mode is not Mode.FLEET:
+        raise Failure("--room is for --mode fleet: the other modes know no servers")
     log = Log(format.value, columns, user_column, prices)
     given = [Record("weight", user, weight=share) for user, share in map(weight, weights or [])]
     task = Task(log, traces, given, ties is Ties.ANY, most_users, as_json or bool(page), placement)
     mode = mode or (Mode.ORDER if format is Format.TRACE else Mode.FAIRNESS)
     try:
-        found = task.order() if mode is Mode.ORDER else task.fairness()
+        found = task.fleet(dict(map(room, rooms or []))) if mode is Mode.FLEET else task.of_a_scheduler(mode)
     except Unreadable as error:
         raise Failure(f"no verdict: {error}{_hint(format, str(error))}") from None
     if page:
@@ -199,6 +224,15 @@ class Task:
     with_timeline: bool
     placement: Placement = Placement.STALL
 
+    def of_a_scheduler(self, mode: Mode) -> OrderFinding | FairnessFinding:
+        """What the two modes that know no servers find."""
+        return self.order() if mode is Mode.ORDER else self.fairness()
+
+    def fleet(self, rooms: Mapping[str, Room]) -> FleetFinding:
+        """Whether each request ended once, and no server had more than its room."""
+        with self._opened() as (opened, show):
+            return audit_fleet(entries(opened, show), rooms)
+
     def order(self) -> OrderFinding:
         """Whether it is the machine's trace."""
         order = OvertakingOrder if self.placement is Placement.OVERTAKE else Order
@@ -220,10 +254,15 @@ class Task:
 
     @contextmanager
     def _batches(self, tally: Tally) -> Iterator[Iterator[Batch]]:
+        with self._opened() as (opened, show):
+            yield self.log.batches(opened, tally, show)
+
+    @contextmanager
+    def _opened(self) -> Iterator[tuple[Opened, Callable[[int], None]]]:
         sizes = [Path(name).stat().st_size if Path(name).is_file() else 0 for name in self.names]
         opened = [(name if name != STANDARD else "standard input", partial(_opened, name)) for name in self.names]
         with progress("auditing", sum(sizes) if all(sizes) else None) as show:
-            yield self.log.batches(opened, tally, show)
+            yield opened, show
 
 
 @contextmanager
@@ -266,10 +305,9 @@ def _hint(format: Format, reason: str) -> str:
     return ""
 
 
-def _print(found: OrderFinding | FairnessFinding) -> None:
-    is_order = isinstance(found, OrderFinding)
-    lines = list(told.order_lines(found) if isinstance(found, OrderFinding) else told.fairness_lines(found))
-    rows = [] if isinstance(found, OrderFinding) else list(told.user_rows(found))
+def _print(found: OrderFinding | FairnessFinding | FleetFinding) -> None:
+    lines = list(told.lines(found))
+    rows = list(told.user_rows(found)) if isinstance(found, FairnessFinding) else []
     context = [told.record_line(record) for record in found.context] if isinstance(found, OrderFinding) else []
     if not sys.stdout.isatty():
         for name, text in lines:
@@ -288,7 +326,7 @@ def _print(found: OrderFinding | FairnessFinding) -> None:
     console.print(grid)
     for number, line in enumerate(context, start=1):
         console.print(Text(f"  {line}", style="red" if number == len(context) else "dim"))
-    if not is_order and len(rows) > 1:
+    if len(rows) > 1:
         table = Table(header_style="bold")
         for place, name in enumerate(rows[0]):
             table.add_column(name, justify="left" if place == 0 else "right")

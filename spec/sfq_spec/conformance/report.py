@@ -149,7 +149,8 @@ def explained(result: Result) -> Iterator[str]:
     yield f"  wrong     event {result.wrong.at + 1}: {result.wrong.sentence}"
     if result.wrong.legal:
         yield f"  legal     {' or '.join(result.wrong.legal)}"
-    yield f"  claims    {', '.join(result.claims)}"
+    if result.claims:
+        yield f"  claims    {', '.join(result.claims)}"
 
 
 def diagnosed(report: Report) -> Iterator[str]:

@@ -46,6 +46,8 @@ class Question(ABC):
     """Whether requests must complete for it to say something."""
     timed: bool = False
     """Whether the clock must be told."""
+    costs: tuple[int, ...] = ()
+    """At which costs requests arrive, if not at those of the other questions."""
 
     def essence(self, model: Model, node: Node) -> Any:
         """A hashable value that is the same only for moments with the same future."""

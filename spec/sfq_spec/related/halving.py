@@ -58,6 +58,12 @@ class Halving:
         moved = ((x - lives, c) for x, c in self.terms.items())
         return Halving({x % 1: c * Fraction(2) ** (x // 1) for x, c in moved})
 
+    def __lt__(self, other: Halving) -> bool:
+        return self.minus(other).sign < 0
+
+    def __le__(self, other: Halving) -> bool:
+        return self.minus(other).sign <= 0
+
     @property
     def sign(self) -> int:
         """−1, 0 or 1."""

@@ -34,6 +34,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import ClassVar, Literal, TypeVar
 
+from sfq_spec.related.attained import added
 from sfq_spec.related.facts import Facts
 from sfq_spec.related.halving import MANY, ZERO, Halving, Part, number, sign
 from sfq_spec.related.method import Job, Method, Situation
@@ -150,7 +151,7 @@ class Las(Method[Programs]):
         if lives > MANY:
             program, lives = replace(program, service=program.service.halved(lives), anchor=at.time), Fraction(0)
         anchor = at.time if self.version == "v1" else program.anchor
-        return Program(program.service.plus(used.halved(-lives)), anchor, at.time)
+        return Program(added(program.service, used, lives), anchor, at.time)
 
     def service(self, programs: Programs, user: str, time: Fraction) -> Halving:
         """The attained service of a program, as it counts at a time."""

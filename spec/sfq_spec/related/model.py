@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass
+from fractions import Fraction
 from typing import Any, ClassVar, Protocol
 
 from sfq_spec import machine
@@ -105,8 +106,14 @@ def _places(state: Book[Any]) -> Any:
     return waiting, flying
 
 
+PLAIN = frozenset({str, int, bool, Fraction, type(None)})
+"""Types of values that are their own keys; they are asked for first, as there are so many of them."""
+
+
 def key(value: Any) -> Any:
     """A hashable value that is the same for the same state."""
+    if type(value) in PLAIN:
+        return value
     if isinstance(value, Mapping):
         return tuple(sorted((name, key(item)) for name, item in value.items()))
     if isinstance(value, tuple):

@@ -3,9 +3,10 @@
 A request starts at S = F of the one before, or at max(that, V) where its user joins, and finishes at F = S + cost /
 weight. Virtual time V grows by the work that is sent, divided by the sum of the weights that count, and is never below
 the least S of those that wait. Only requests with S <= V may go, so that no user is more than one request ahead of its
-share; the least F of them goes next. With a share by weight among all users, one that waits lacks no more of it than
-its own largest request and its share of what the largest of all is beyond that. Where nobody waits all begins at zero
-again. From idle a user begins at V or, where it had been ahead, at its last F.
+share; the least F of them goes next. With a share by weight among all users, one that waits lacks, whenever a request
+of its own has just gone, no more than its largest request and its share of what the largest of all is beyond that.
+Until its next one goes it may lack as much again as the others have of its largest. Where nobody waits all begins at
+zero again. From idle a user begins at V or, where it had been ahead, at its last F.
 
 The paper counts fixed sessions whose guaranteed rates fill the link. Users here come and go, so the weights that count
 are those of users that wait or are ahead of V (F > V), and V starts again when nobody waits, as in FreeBSD's dummynet

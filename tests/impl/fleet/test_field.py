@@ -9,15 +9,17 @@ from typing import Any
 
 import pytest
 
-from impl.fleet.shadow import follow
 from sfq_impl.fleet.admission import Limits
 from sfq_impl.fleet.dispatcher import Dispatcher, Mode
 from sfq_impl.fleet.placement import Placement, Server
-from sfq_impl.fleet.policy import Fifo, OvertakingSfq, Sfq
+from sfq_impl.fleet.policy import Fifo, OvertakingSfq, Policy, RoundRobin, Sfq
 from sfq_impl.fleet.recording import Memory
 from sfq_impl.fleet.request import Expired, ShuttingDown
 from sfq_impl.fleet.simulation.loop import VirtualLoop
 from sfq_impl.fleet.simulation.loop import run as run_on
+from sfq_impl.policy.configuration import made
+from sfq_impl.policy.queue_policy import QueuePolicy
+from sfq_proofs.fleet.judge import follow
 from sfq_spec.conformance.audit.findings import audit_order
 from sfq_spec.conformance.audit.order import Order
 from sfq_spec.conformance.audit.records import batches
@@ -189,8 +191,13 @@ def test_stall_is_the_default_and_a_mode_must_be_one() -> None:
     assert isinstance(Dispatcher(placement, mode="overtake").policy, OvertakingSfq)
     with pytest.raises(ValueError, match="the modes are stall and overtake"):
         Dispatcher(placement, mode="skip")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="Fifo cannot hold a user; take OvertakingSfq"):
-        Dispatcher(placement, Fifo(), mode="overtake")
+
+
+@pytest.mark.parametrize("policy", [Sfq(), Fifo(), RoundRobin(), QueuePolicy(made("round-robin-fairness"))])
+def test_others_overtake_only_where_the_policy_can_hold_a_user(policy: Policy) -> None:
+    name = type(policy).__name__
+    with pytest.raises(ValueError, match=f"mode overtake: {name} cannot hold a user; take OvertakingSfq"):
+        Dispatcher(Placement([Server("one", 1)]), policy, mode="overtake")
 
 
 def test_closing_answers_everybody_who_waits() -> None:

@@ -136,25 +136,33 @@ class TurnStays(RoundRobin):
         self._leave(request)
 
 
+class TurnOfTheFirst(RoundRobin):
+    def dispatch(self, request: Request) -> None:
+        self._queues.move_to_end(next(iter(self._queues)))
+        self._leave(request)
+
+
 class JoinsInFront(RoundRobin):
     def arrive(self, request: Request) -> None:
         super().arrive(request)
-        if self._ring[-1] == request.user and len(self._queues[request.user]) == 1:
-            self._ring.rotate(1)
+        if len(self._queues[request.user]) == 1:
+            self._queues.move_to_end(request.user, last=False)
 
 
 class WithdrawalTakesTheTurn(RoundRobin):
     def cancel(self, request: Request) -> None:
-        if self._ring[0] == request.user:
-            self._ring.rotate(-1)
+        if next(iter(self._queues)) == request.user:
+            self._queues.move_to_end(request.user)
         super().cancel(request)
 
 
 class KeepsItsPlace(RoundRobin):
-    def _leave(self, request: Request) -> None:
+    def _leave(self, request: Request) -> bool:
         del self._queues[request.user][request.id]
-        while self._ring and not self._queues[self._ring[0]]:
-            del self._queues[self._ring.popleft()]
+        left = bool(self._queues[request.user])
+        while self._queues and not next(iter(self._queues.values())):
+            self._queues.popitem(last=False)
+        return left
 
 
 class WithdrawnIsCharged(Sfq):
@@ -226,3 +234,31 @@ def differs(policy: Callable[[], Policy], model: str, seed: int) -> bool:
     except Exception:
         return True
     return False
+
+
+def passing_over(make: Callable[[], RoundRobin], seed: int) -> str:
+    """What goes wrong where requests are dispatched that are not next, as if others were passed over; empty if nothing.
+
+    The one who was passed over keeps its turn, and whoever went is behind all who waited.
+    """
+    policy, rng, waiting = make(), random.Random(seed), list[Request]()
+    for number in range(30):
+        waiting.append(Request(f"r{number}", rng.choice("ABCD"), 1))
+        policy.arrive(waiting[-1])
+    turns = list(dict.fromkeys(request.user for request in waiting))
+    while waiting:
+        user = rng.choice(turns)
+        request = next(request for request in waiting if request.user == user)
+        policy.dispatch(request)
+        waiting.remove(request)
+        turns.remove(user)
+        turns += [user] * any(request.user == user for request in waiting)
+        first = policy.next()
+        if (first and first.user) != (turns[0] if turns else None):
+            return f"it is the turn of {first and first.user}, not of {turns[:1]}"
+    return ""
+
+
+def test_whoever_is_passed_over_in_the_ring_keeps_its_turn() -> None:
+    assert [said for seed in range(50) if (said := passing_over(RoundRobin, seed))] == []
+    assert any(passing_over(TurnOfTheFirst, seed) for seed in range(50))

@@ -11,7 +11,9 @@ import pytest
 
 from playing import Playing, Wrong, names
 from programs import NEVER, attain, service, timeless
+from sfq_spec.logic import Exact
 from sfq_spec.related import las as module
+from sfq_spec.related.attained import Candidate, Weights, is_chosen
 from sfq_spec.related.halving import ZERO, number
 from sfq_spec.related.las import Las, LasV1, Programs
 from sfq_spec.related.method import Job, Method
@@ -50,6 +52,7 @@ def test_an_abandoned_request_is_charged_what_was_told_of_it() -> None:
     assert service(playing, "A").terms == {0: 8}
 
 
+@pytest.mark.claims("LAS-FLIGHT")
 def test_in_flight_is_dispatched_minus_ended() -> None:
     rng, playing = Random(5), Playing("las")
     waiting, flying = list[str](), list[str]()
@@ -69,6 +72,8 @@ def test_in_flight_is_dispatched_minus_ended() -> None:
 
 # The score.
 
+SEED = Weights(Fraction("0.8"), Fraction("0.2"))
+
 
 def choice(candidates: dict[str, tuple[int, int]], las: Method[Any] | None = None) -> str:
     """Who is chosen of programs that have attained so many tokens, and wait so many milliseconds."""
@@ -80,6 +85,7 @@ def choice(candidates: dict[str, tuple[int, int]], las: Method[Any] | None = Non
     return playing.send(time=Fraction(longest, 1000))[0]
 
 
+@pytest.mark.claims("LAS-OTHERS", "LAS-LOWEST", "LAS-RANGE")
 def test_it_is_not_independent_of_irrelevant_alternatives() -> None:
     """A scores 0.8 to B's 0.2. With C in the range, B is 100 of 10,000 behind: 0.992 to 0.8."""
     assert choice({"A": (0, 0), "B": (100, 1000)}) == "A"
@@ -89,6 +95,7 @@ def test_it_is_not_independent_of_irrelevant_alternatives() -> None:
     assert choice({"A": (0, 0), "B": (2501, 1000), "C": (10_000, 0)}) == "A"
 
 
+@pytest.mark.claims("LAS-PAIR", "LAS-HEAD")
 def test_of_two_the_one_with_less_service_goes_whatever_the_waits() -> None:
     assert choice({"A": (10, 0), "B": (11, 1_000_000)}) == "A"
     assert choice({"A": (11, 1_000_000), "B": (10, 0)}) == "B"
@@ -105,33 +112,21 @@ def test_waits_are_whole_milliseconds() -> None:
         assert playing.send(time=wait)[0] == chosen, "both have waited for 1 ms, or B for 2"
 
 
-def by_hand(candidates: dict[str, tuple[int, int]]) -> str:
-    """The score as the seed's source has it, in fractions."""
-
-    def normal(values: list[int], value: int) -> Fraction:
-        spread = max(values) - min(values)
-        return Fraction(value - min(values), spread) if spread else Fraction(1, 2)
-
-    services, waits = [[of[at] for of in candidates.values()] for at in (0, 1)]
-    score = {
-        name: Fraction(8, 10) * (1 - normal(services, tokens)) + Fraction(2, 10) * normal(waits, wait)
-        for name, (tokens, wait) in candidates.items()
-    }
-    return min(score, key=lambda name: (-score[name], name))
-
-
 def agrees(las: Method[Any]) -> bool:
+    """Whether nobody had a greater score than who was chosen, nor an earlier id at the same one."""
     rng = Random(11)
     for _ in range(150):
         candidates = {
             name: (rng.choice([0, 1, 5, 100, 2500, 10_000]), rng.choice([0, 1, 250, 1000]))
             for name in "ABCDE"[: rng.randint(1, 5)]
         }
-        if choice(candidates, las) != by_hand(candidates):
+        table = {name: Candidate(*map(Fraction, of)) for name, of in candidates.items()}
+        if not is_chosen(Exact(table), SEED, table, choice(candidates, las)):
             return False
     return True
 
 
+@pytest.mark.claims("LAS-SELECT")
 def test_the_score_is_that_of_the_source() -> None:
     assert agrees(Las(half_life=NEVER))
     assert agrees(LasV1(factor=Fraction(1)))
@@ -148,6 +143,7 @@ def test_without_weights_nothing_counts_but_the_id() -> None:
 # What follows from it.
 
 
+@pytest.mark.claims("LAS-ROOMS")
 def test_work_in_flight_is_invisible() -> None:
     """64 free slots, A has attained 0 and B 1: A gets all of them."""
     playing = timeless()
@@ -189,6 +185,7 @@ def passed_over(ttl: int) -> int:
     return 300
 
 
+@pytest.mark.claims("LAS-STARVE", "LAS-FRESH")
 def test_there_is_no_bound_on_starvation_and_a_fresh_id_always_wins() -> None:
     """Who waits is not protected from being forgotten either, and that alone ends its wait, at the sweep of 3900."""
     assert passed_over(0) == 300

@@ -32,6 +32,7 @@ def test_decay_by_hand() -> None:
     assert service(idle, "A", 3600).terms == {0: 100}
 
 
+@pytest.mark.claims("LAS-HALVES", "LAS-KEPT")
 def test_decay_composes_and_is_not_lost_by_reading_or_adding() -> None:
     """Served at random moments, the service is the sum of what was added, each halved for its own time."""
     rng, playing, added = Random(4), Playing(Las(ttl=NEVER)), list[tuple[Fraction, int]]()
@@ -83,6 +84,7 @@ def never_reordered(las: Method[Any]) -> bool:
     return True
 
 
+@pytest.mark.claims("LAS-IDLE")
 def test_decay_never_reorders_two_idle_programs() -> None:
     assert never_reordered(Las())
     assert never_reordered(Las(half_life=Fraction(1, 3)))
@@ -190,6 +192,7 @@ def after_an_eviction(mine: int, others: int, ttl: int) -> str:
     return playing.send()[0]
 
 
+@pytest.mark.claims("LAS-EVICT")
 def test_when_an_eviction_can_be_seen() -> None:
     """Of two it is seen exactly where the other has attained less than A had, or as much and has the greater wait."""
     for mine in range(1, 6):
@@ -209,6 +212,7 @@ def test_no_service_is_too_small_for_an_eviction_to_be_seen() -> None:
         assert playing.send()[0] == chosen
 
 
+@pytest.mark.claims("LAS-EVICT")
 def test_once_decayed_below_a_whole_token_it_is_not_seen_beside_programs_that_have_attained_one() -> None:
     """All others have attained a token or more since, and of two A is first with less than one, forgotten or not."""
     for ttl in (0, 3600):

@@ -68,13 +68,24 @@ def test_whoever_neither_waits_nor_is_ahead_is_forgotten() -> None:
 def lacks(seen: History) -> bool:
     """Whether a user that waits lacks more of its share than its worst-case fair index, for some interval.
 
-    The index is its largest request, and its share of what the largest of all is beyond that.
+    The index is its largest request, and its share of what the largest of all is beyond that, for intervals that end
+    where a request of its own has just gone; for others, also what the others have of its largest request.
     """
     largest, all = max(seen.largest.values()), sum(seen.weights.values())
-    return any(
-        seen.shortfall(user) > seen.largest[user] + (largest - seen.largest[user]) * seen.weights[user] / all
-        for user in USERS
-    )
+    for user in USERS:
+        own, share = seen.largest[user], seen.weights[user] / all
+        index = own + (largest - own) * share
+        if seen.shortfall(user, at_its_own=True) > index or seen.shortfall(user) > index + own * (1 - share):
+            return True
+    return False
+
+
+def test_between_its_requests_a_user_may_lack_more_than_the_index() -> None:
+    """B's share is a quarter. From after B1, when it has 2 of 2, to the end, when it has 2 of 13, it lacks 11/4 of it;
+    its largest request is 2, and its share of what the largest of all is beyond that 1/2."""
+    arrivals = "A:4 A:1 B:2 B:2 C:4 C:1 C:1 C:1"
+    assert order(Wf2qPlus(), arrivals, "......", weights={"C": 2}) == "B1 C1 A1 C2 C3 C4"
+    assert Fraction(11, 4) == (2 - Fraction(2, 4)) - (2 - Fraction(13, 4)) > 2 + (4 - 2) * Fraction(1, 4)
 
 
 def is_ahead(seen: History) -> bool:

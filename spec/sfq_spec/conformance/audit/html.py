@@ -8,21 +8,24 @@ from itertools import accumulate
 from sfq_spec.conformance.audit import told
 from sfq_spec.conformance.audit.fairness import NUMBER
 from sfq_spec.conformance.audit.findings import FairnessFinding, OrderFinding
+from sfq_spec.conformance.audit.fleet import FleetFinding
 from sfq_spec.conformance.audit.timeline import Timeline
 from sfq_spec.conformance.page.chart import COLOURS, GREY, Chart, Curve, Level, Point, Span
 from sfq_spec.conformance.page.document import document, table, terms, text
 from sfq_spec.table import shown
 
 
-def page(found: OrderFinding | FairnessFinding, names: Sequence[str]) -> str:
+def page(found: OrderFinding | FairnessFinding | FleetFinding, names: Sequence[str]) -> str:
     """The page. Nothing in it is loaded from elsewhere, and nothing runs."""
+    title, rest = "Fleet", list[str]()
     if isinstance(found, OrderFinding):
-        title, lines, rest = "Order", list(told.order_lines(found)), list(_context(found))
-    else:
-        title, lines, rest = "Fairness", list(told.fairness_lines(found)), [_users(found), *_plots(found)]
+        title, rest = "Order", list(_context(found))
+    elif isinstance(found, FairnessFinding):
+        title, rest = "Fairness", [_users(found), *_plots(found)]
     kind = found.verdict.replace(" ", "-")
     rows = [
-        (name, f"<span class={kind!r}>{text(said)}</span>" if name == "verdict" else text(said)) for name, said in lines
+        (name, f"<span class={kind!r}>{text(said)}</span>" if name == "verdict" else text(said))
+        for name, said in told.lines(found)
     ]
     heading = f"{title} of {', '.join(names)}"
     return document(heading, [f"<h1>{text(heading)}</h1>", terms(rows), *rest])

@@ -12,7 +12,7 @@ from sfq_spec.conformance.audit.formats import Columns, Prices, Tally
 from sfq_spec.conformance.audit.moments import Row
 from sfq_spec.conformance.audit.records import Batch, Unreadable
 from sfq_spec.conformance.audit.sources import unpacked
-from sfq_spec.trace import BadLine
+from sfq_spec.trace import LONGEST_LINE, BadLine, Entry, decode
 
 Format = Literal["trace", "vtc", "litellm", "csv"]
 
@@ -54,6 +54,21 @@ class Log:
                     yield from formats.read_csv(name, stream, self.columns, self.prices, tally)
             except BadLine as bad:
                 raise Unreadable(f"{name}: {bad}") from None
+
+
+def entries(files: Opened, show: Callable[[int], None] = lambda done: None) -> Iterator[tuple[str, Entry]]:
+    """The events of traces, with all that their lines tell, each with its file and line. Raises `Unreadable`."""
+    for name, stream in _streams(files, show):
+        number = 0
+        while line := stream.readline(LONGEST_LINE + 1):
+            number += 1
+            if len(line) > LONGEST_LINE:
+                raise Unreadable(f"{name}: line {number}: is longer than {LONGEST_LINE:,} bytes")
+            if line.strip():
+                try:
+                    yield f"{name}: line {number}", decode(line, number)
+                except BadLine as bad:
+                    raise Unreadable(f"{name}: {bad}") from None
 
 
 def _streams(files: Opened, show: Callable[[int], None]) -> Iterator[tuple[str, IO[bytes]]]:

@@ -10,6 +10,7 @@ from msgspec import UNSET
 from sfq_spec import numbers
 from sfq_spec.conformance.audit.fairness import User, Wait
 from sfq_spec.conformance.audit.findings import FairnessFinding, OrderFinding
+from sfq_spec.conformance.audit.fleet import FleetFinding
 from sfq_spec.conformance.audit.records import Record
 from sfq_spec.conformance.audit.worst_lead import Interval, Moment
 from sfq_spec.table import shown
@@ -41,6 +42,47 @@ def _order_verdict(found: OrderFinding) -> str:
     if found.verdict == "no verdict":
         return "no verdict: nothing was dispatched, so there is nothing to judge"
     return "conforms: every answer is the machine's" if not found.wrong else "does not conform"
+
+
+def lines(found: OrderFinding | FairnessFinding | FleetFinding) -> Iterator[Line]:
+    """The result of any mode."""
+    if isinstance(found, OrderFinding):
+        return order_lines(found)
+    return fleet_lines(found) if isinstance(found, FleetFinding) else fairness_lines(found)
+
+
+def fleet_lines(found: FleetFinding) -> Iterator[Line]:
+    """The result of the mode `fleet`."""
+    yield "verdict", _fleet_verdict(found)
+    if wrong := found.wrong:
+        yield "first wrong", f"event {wrong.at + 1:,} ({found.place})"
+        yield "because", wrong.sentence
+        yield "breaks", ", ".join(wrong.claims)
+    yield "accepted", f"{found.accepted:,} requests"
+    yield "ended", ", ".join(f"{count:,} {how}" for how, count in sorted(found.ended.items())) or "none"
+    if found.on_their_way:
+        yield "on their way", f"{found.on_their_way:,} when the trace ends"
+    if found.begun_before:
+        yield "begun before", f"{found.begun_before:,} ended here, and began before the trace"
+    if found.moved:
+        yield "moved", f"{found.moved:,} to another server"
+    open_ = sorted(found.servers - found.rooms.keys())
+    if open_:
+        yield "not looked at", f"the room of {', '.join(map(shown, open_[:MOST_ROWS]))}; --room NAME=REQUESTS tells it"
+    if unknown := sorted(found.rooms.keys() - found.servers):
+        yield "note", f"nothing was sent to {', '.join(map(shown, unknown))}"
+    yield "looked at", f"{found.events:,} events, {len(found.servers):,} servers"
+
+
+def _fleet_verdict(found: FleetFinding) -> str:
+    if found.wrong:
+        return "does not conform"
+    if found.undecided:
+        return f"no verdict: too much on {found.undecided}, unless some had left; the trace ends before that is told"
+    if found.verdict == "no verdict":
+        return "no verdict: nothing has ended, so there is nothing to judge"
+    held = ", and what was completed had room" if found.rooms.keys() & found.servers else ""
+    return f"conforms: each request that ended did so once{held}"
 
 
 def record_line(record: Record) -> str:

@@ -1,19 +1,17 @@
-"""LAS with one thing wrong: the mistakes that the vectors find, and that a failing policy is compared with."""
+"""LAS with one thing wrong in a pick, in decay or in a sweep. What ends otherwise than it should is in `endings`."""
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
-from typing import ClassVar
 
 from sfq_spec.conformance.las.model import Following
 from sfq_spec.related.facts import NOTHING, Facts
 from sfq_spec.related.halving import Halving, number
 from sfq_spec.related.las import NEW, Las, Program, Programs
-from sfq_spec.related.method import Job, MethodScheduler, Situation, observe
-from sfq_spec.trace import Answer, Complete, Event, Outcome
+from sfq_spec.related.method import Job, Situation
+from sfq_spec.trace import Outcome
 
 At = Situation[Programs]
 
@@ -41,7 +39,9 @@ class NeverDecays(Fault):
     """
 
     def __post_init__(self) -> None:
-        """There is none."""
+        """There is none, and no factor in its place."""
+        if self.half_life and self.version == "v1":
+            object.__setattr__(self, "factor", Fraction(1))
         object.__setattr__(self, "half_life", Fraction(0))
 
 
@@ -251,37 +251,89 @@ class TiesByArrival(Fault):
         return min([right, *self.tied], key=lambda user: at.head(user).number)
 
 
-class Twice(MethodScheduler[Programs]):
-    """Takes a completion that comes again as it took the first one."""
+class TiesByUtf16(Fault):
+    """A tie goes to the least id by UTF-16 units, and not by code point.
 
-    def __init__(self, method: Las) -> None:
-        super().__init__(method)
-        self._ended = dict[str, Job]()
-
-    def step(self, event: Event, told: Facts | None = None) -> Answer:
-        """As it should be, but for a completion of what has ended."""
-        if isinstance(event, Complete):
-            live = self.situation.live.get(event.request)
-            if live is not None:
-                self._ended[event.request] = live
-            elif event.request in self._ended:
-                self._again(self._ended[event.request], event.outcome, told or NOTHING)
-        return super().step(event, told)
-
-    def _again(self, job: Job, outcome: Outcome, told: Facts) -> None:
-        at = observe(self.method, self.situation, told)
-        counted = {job.user: 0} | dict(at.state.in_flight)
-        state = self.method.complete(replace(at, state=replace(at.state, in_flight=counted)), job, outcome, told)
-        self.situation = replace(at, state=state)
-
-
-class NegativeInFlight(Fault):
-    """A completion that comes twice is taken twice: the count falls below zero, and counts as in flight.
-
-    The program is charged twice, and is never forgotten again.
+    Ids with letters beyond the first 65,536 are in another order than elsewhere.
     """
 
-    scheduler: ClassVar[type[MethodScheduler[Programs]]] = Twice
+    def _chosen(self, at: At, programs: Programs) -> str:
+        right = super()._chosen(at, programs)
+        return min([right, *self.tied], key=lambda user: user.encode("utf-16-be"))
+
+
+class WeightsIgnored(Fault):
+    """The weights are 0.8 and 0.2, whatever is configured.
+
+    Who wants age to count for more gets nothing for it.
+    """
+
+    def __post_init__(self) -> None:
+        """The defaults."""
+        object.__setattr__(self, "weight_service", Fraction("0.8"))
+        object.__setattr__(self, "weight_wait", Fraction("0.2"))
+
+
+class RangeFromZero(Fault):
+    """The range of services begins at zero and not at the least.
+
+    The more everybody has had, the less it counts who has had more.
+    """
+
+    def _chosen(self, at: At, programs: Programs) -> str:
+        return _chosen(self, at, programs, among=[0.0])
+
+
+class WaitsCutBefore(WaitsUncut):
+    """Times are cut to whole milliseconds, and not the waits.
+
+    A program that came in the same millisecond as another seems to have waited for one longer.
+    """
+
+    def _wait(self, at: At, user: str) -> Fraction:
+        return Fraction(at.time * 1000 // 1 - at.head(user).time * 1000 // 1)
+
+
+class HalvesByE(Fault):
+    """In a half-life a service falls to 1/e of what it was, and not to a half.
+
+    Everything is forgotten sooner than it is configured.
+    """
+
+    def __post_init__(self) -> None:
+        """A half-life that is as much shorter."""
+        object.__setattr__(self, "half_life", self.half_life * Fraction("0.693147"))
+
+
+class AnchorStays(Fault):
+    """In the release, a pick that comes by lets a service decay, and does not note that it has.
+
+    Each further pick takes the same again, and the half-life hangs on the number of picks.
+    """
+
+    def _visited(self, at: At, programs: Programs) -> Programs:
+        visited = super()._visited(at, programs)
+        known = {
+            user: replace(program, anchor=programs.known[user].anchor) if self.half_life else program
+            for user, program in visited.known.items()
+        }
+        return replace(visited, known=known)
+
+
+class DecaysWhileWaiting(Fault):
+    """Where only idle programs decay, those that wait do as well.
+
+    Who is kept waiting by others is forgiven what it has had.
+    """
+
+    def _visited(self, at: At, programs: Programs) -> Programs:
+        waiting = dict.fromkeys(at.queues, at.time)
+        visited = super()._visited(at, replace(programs, emptied={**programs.emptied, **waiting}))
+        known = {
+            user: replace(program, service=self._left(program), visits=0) if user in waiting else program
+            for user, program in visited.known.items()
+        }
+        return replace(visited, known=known, emptied=programs.emptied)
 
 
 def _chosen(
@@ -304,36 +356,3 @@ def _chosen(
         for user in at.queues
     }
     return min(score, key=lambda user: (-score[user], user))
-
-
-FAULTS: Mapping[str, type[Fault]] = {
-    fault.__name__: fault
-    for fault in (
-        DecaysOnlyWhereVisited,
-        NeverDecays,
-        AddsWithoutDecay,
-        DecaysWhenAdding,
-        DecaysInFlight,
-        WaitsUncut,
-        WaitsOfTheLast,
-        NoRange,
-        RangeOverAll,
-        OutputOnce,
-        ChargesAtDispatch,
-        EvictsInFlight,
-        EvictsAtTheTtl,
-        KeepsEverybody,
-        WaitingProtects,
-        LiftsNewcomers,
-        WeightsSwapped,
-        TiesByArrival,
-        NegativeInFlight,
-    )
-}
-"""The wrong models, by the name of their flag."""
-
-
-def told_of(fault: str) -> tuple[str, str]:
-    """What a fault does instead, and what goes wrong for users."""
-    mistake, _, effect = inspect.cleandoc(FAULTS[fault].__doc__ or "").partition("\n\n")
-    return " ".join(mistake.split()), " ".join(effect.split())

@@ -7,12 +7,14 @@ closer to it than rounding can tell. The model can follow a policy that makes on
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
+from sfq_spec.related.facts import Facts
 from sfq_spec.related.las import NEW, Las, Programs
-from sfq_spec.related.method import MethodScheduler, Situation
+from sfq_spec.related.method import Job, Situation
+from sfq_spec.trace import Outcome
 
 Mode = Literal["release-0.10", "development-2026-08", "none"]
 """What is reproduced: `compatibility` among the parameters of the policy."""
@@ -48,8 +50,12 @@ class Standing(NamedTuple):
 class Following(Las):
     """LAS, which makes the choice that it is told of wherever rounding may have made it so."""
 
-    scheduler: ClassVar[type[MethodScheduler[Programs]]] = MethodScheduler
-    """What plays it."""
+    once: bool = True
+    """Whether a completion that comes again for a request counts no more."""
+    nobody: str = "default-flow"
+    """The program of a request that names none."""
+    priorities: dict[str, int] = field(default_factory=dict)
+    """The priorities of requests, by id; 0 for all others. No program waits at two of them at once."""
     wanted: list[str] = field(default_factory=list)
     """The choice to follow, if there is one."""
     any_tie: list[bool] = field(default_factory=list)
@@ -58,6 +64,30 @@ class Following(Las):
     """Besides the right one, the users that rounding might have put first in the latest pick."""
     tied: list[str] = field(default_factory=list)
     """The users that were as good as the right one in the latest pick, plainly."""
+
+    def dispatch(self, at: Situation[Programs]) -> tuple[Programs, Job]:
+        """Only programs of the highest priority that has any are candidates."""
+        programs, job = super().dispatch(replace(at, queues=self.band(at)))
+        flying = {user: count for user, count in programs.in_flight.items() if count}
+        return replace(programs, in_flight=flying), job
+
+    def band(self, at: Situation[Programs]) -> Mapping[str, tuple[Job, ...]]:
+        """The queues of that priority."""
+        highest = max(map(self.priority, at.queues.values()))
+        return {user: queue for user, queue in at.queues.items() if self.priority(queue) == highest}
+
+    def priority(self, queue: tuple[Job, ...]) -> int:
+        """At which priority a program waits."""
+        return self.priorities.get(queue[0].request, 0)
+
+    def complete(self, at: Situation[Programs], job: Job, outcome: Outcome, told: Facts) -> Programs:
+        """One less in flight, also where none was: a count below zero is not zero."""
+        flying = {job.user: 0} | dict(at.state.in_flight)
+        return super().complete(replace(at, state=replace(at.state, in_flight=flying)), job, outcome, told)
+
+    def empty_pick(self, at: Situation[Programs]) -> Programs:
+        """What a pick does where nobody waits."""
+        return self._visited(at, self._swept(at.state, at.time))
 
     def _chosen(self, at: Situation[Programs], programs: Programs) -> str:
         right = super()._chosen(at, programs)
@@ -113,4 +143,4 @@ def model(
         given = {"version": "v1", "half_life": Fraction(0)} | given
         if mode == "none" or not collected:
             given["kept"] = ALWAYS
-    return kind(**given)
+    return kind(**{"once": mode == "none"} | given)

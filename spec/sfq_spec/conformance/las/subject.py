@@ -9,7 +9,7 @@ import msgspec
 from sfq_spec.conformance import messages, protocol
 from sfq_spec.conformance.las.case import LasCase, lines
 from sfq_spec.conformance.las.model import MODES, Mode
-from sfq_spec.conformance.protocol import Hello
+from sfq_spec.conformance.protocol import Capabilities, Hello
 from sfq_spec.conformance.subjects import NoVerdict, ProcessSubject, Skipped
 from sfq_spec.trace import Answer
 
@@ -23,9 +23,18 @@ class LasStart(msgspec.Struct, frozen=True, tag_field="cmd", tag="start", forbid
     policy: Literal["las"] = "las"
 
 
+class LasCapabilities(Capabilities, frozen=True, forbid_unknown_fields=True):
+    """What a policy can do, of which `cancel`, `ties` and `priorities` count."""
+
+    priorities: bool = False
+    """Whether requests may wait at several priorities."""
+
+
 class LasHello(Hello, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The answer to it."""
 
+    capabilities: LasCapabilities = LasCapabilities()
+    """What the policy can do."""
     policy: Literal["las"]
     """So that no scheduler is judged as what it is not."""
     modes: tuple[Mode, ...] = MODES
@@ -59,6 +68,7 @@ class LasSubject(ProcessSubject):
         able = self.hello.capabilities
         lacking = [name for name in case.requires if name == "ties" and able.ties != "user-id"]
         lacking += [name for name in case.requires if name == "cancel" and not able.cancel]
+        lacking += [name for name in case.requires if name == "priorities" and not able.priorities]
         if case.mode not in self.hello.modes:
             lacking.insert(0, case.mode)
         return ", ".join(lacking)

@@ -12,8 +12,8 @@ from sfq_spec.conformance import case as cases
 from sfq_spec.conformance.diagnose import Diagnosis
 from sfq_spec.conformance.judge import Wrong
 from sfq_spec.conformance.las.case import LasCase, LasVectors, Line, Unsure, answers, lines, make
-from sfq_spec.conformance.las.faults import FAULTS, told_of
-from sfq_spec.conformance.las.generate import drawn
+from sfq_spec.conformance.las.catalogue import FAULTS, told_of
+from sfq_spec.conformance.las.drawing import drawn_wider
 from sfq_spec.conformance.las.model import Following, model
 from sfq_spec.conformance.las.subject import LasHello, LasSubject
 from sfq_spec.conformance.subjects import Errored, NoVerdict, Skipped
@@ -173,7 +173,7 @@ def _random(
         if report.histories == budget:
             return
         mode = subject.hello.modes[number % len(subject.hello.modes)]
-        judged = _played(subject, drawn(mode, seed + number, f"random-{seed + number}"))
+        judged = _played(subject, drawn_wider(mode, seed + number, f"random-{seed + number}"))
         if judged.result.status == "skipped":
             continue
         report.histories += 1

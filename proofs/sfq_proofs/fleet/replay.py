@@ -1,16 +1,13 @@
-"""Simulated runs, again: `python tests/impl/fleet/replay.py SEED` tells one in full, `… FIRST LAST` the wrong ones."""
+"""Simulated runs, again: `python -m sfq_proofs.fleet.replay SEED` tells one in full, `… FIRST LAST` the wrong ones."""
 
 from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 
-if __name__ == "__main__":
-    sys.path[0] = str(Path(__file__).resolve().parents[2])
-
-from impl.fleet.shadow import judge
 from sfq_impl.fleet.simulation.scenario import Scenario, draw
+from sfq_proofs.fleet.judge import judge
+from sfq_proofs.fleet.simulated import wrong_seeds
 
 
 def told(scenario: Scenario) -> str:
@@ -28,23 +25,18 @@ def told(scenario: Scenario) -> str:
     return "\n".join(parts)
 
 
-def wrong(seed: int) -> str | None:
-    """What is wrong with the run of a seed, and how to see it again; None where all is right."""
-    found = judge(draw(seed))[0]
-    return f"seed {seed}: {found[0]}\nreplay: python tests/impl/fleet/replay.py {seed}" if found else None
-
-
-def main() -> int:
+def main(arguments: list[str] | None = None) -> int:
     """Returns 1 where something is wrong."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m sfq_proofs.fleet.replay", description=__doc__)
     parser.add_argument("first", type=int, metavar="SEED")
     parser.add_argument("last", type=int, nargs="?")
-    chosen = parser.parse_args()
+    chosen = parser.parse_args(arguments)
+    last = chosen.first if chosen.last is None else chosen.last
+    found = list(wrong_seeds(range(chosen.first, last + 1)))
     if chosen.last is None:
         print(told(draw(chosen.first)))
-        return 1 if wrong(chosen.first) else 0
-    found = [said for seed in range(chosen.first, chosen.last + 1) if (said := wrong(seed))]
-    print(*found, f"{len(found)} of {chosen.last + 1 - chosen.first} runs are wrong", sep="\n")
+    else:
+        print(*found, f"{len(found)} of {last + 1 - chosen.first} runs are wrong", sep="\n")
     return 1 if found else 0
 
 

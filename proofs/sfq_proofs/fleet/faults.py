@@ -6,7 +6,7 @@ A text that is no longer in the source is an error, so the list cannot go stale 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,8 +25,14 @@ class Fault:
     module: str
     right: str
     wrong: str
+    claim: str
+    """The claim that it breaks, with which one of the sentences about a run must begin."""
     shows: str = ""
-    """What one of the sentences about a run must hold; any, where it is empty."""
+    """What that sentence must hold besides."""
+
+    def is_told(self, wrong: Iterable[str]) -> bool:
+        """Whether one of the sentences about a run is about it."""
+        return any(said.startswith(self.claim) and self.shows in said for said in wrong)
 
 
 WHERE = {
@@ -91,6 +97,7 @@ FAULTS = (
             "sets the result of a turn that was cancelled",
             "if self._turns[first.id][1].cancelled():",
             "if False:",
+            "FLEET-ONCE",
             "InvalidStateError",
         ),
         (
@@ -142,37 +149,42 @@ FAULTS = (
             "is never idle again",
             "            self._idle.set()\n\n    def _tell",
             "            pass\n\n    def _tell",
+            "FLEET-ONCE",
             "wake",
         ),
         (
             "swallows a cancellation",
             "                turn.exception()\n            raise",
             "                turn.result()\n            raise",
+            "FLEET-ONCE",
             "left, and saw",
         ),
         (
             "expires what was dispatched",
             "if request.dispatched is None and request.ended is None:\n            waited",
             "if request.ended is None:\n            waited",
+            "FLEET-ONCE",
         ),
         ("loses the new room of who is cancelled", "slot.server = found.result()", "pass", "FLEET-ONCE"),
         (
             "counts the withdrawn as waiting",
             "        self._held.drop(request.user)\n        self.queue.leave(request)\n",
             "        self._held.drop(request.user)\n",
+            "FLEET-ONCE",
             "the queue",
         ),
         (
             "waits for a server that is gone",
             "if not self.placement.could_place(request) and not turn.done():",
             "if False:",
+            "FLEET-ONCE",
             "wake",
         ),
         (
             "lets who has lost its server wait for ever",
             "        self._moving = left\n",
             "        self._moving = left if len(left) < 2 else deque([left[0]])\n",
-            "",
+            "FLEET-ONCE",
         ),
         (
             "does not see that there is more room",
@@ -184,7 +196,7 @@ FAULTS = (
             "remembers as held who has gone",
             "        self._held.drop(request.user)\n",
             "",
-            "",
+            "FLEET-ONCE",
         ),
         (
             "ends a request that ended",
@@ -198,6 +210,7 @@ FAULTS = (
             "says nothing of who is turned away",
             "        if not turn.done():\n            turn.set_exception(reason)\n\n    def _pump",
             "        pass\n\n    def _pump",
+            "FLEET-ONCE",
             "wake",
         ),
         (
@@ -205,6 +218,7 @@ FAULTS = (
             "        if not self._turns and not self.in_flight:\n            self._idle.set()\n\n",
             "        if not self._turns and not self.in_flight:\n            self._idle.set()\n"
             "            asyncio.ensure_future(asyncio.sleep(9))\n\n",
+            "FLEET-ONCE",
             "tasks are left",
         ),
         (
@@ -213,6 +227,7 @@ FAULTS = (
             "        self._last_dispatch = request.dispatched = now\n"
             "        lost = asyncio.get_running_loop().create_future()\n"
             "        lost.set_exception(ValueError('nobody looks'))\n",
+            "FLEET-ONCE",
             "nobody looks",
         ),
     ),
@@ -230,7 +245,7 @@ FAULTS = (
             "math.inf if self.most_tokens is None else self.most_tokens",
             "FLEET-CAP",
         ),
-        ("keeps the tokens", "        self.tokens -= request.tokens\n", "", "counts"),
+        ("keeps the tokens", "        self.tokens -= request.tokens\n", "", "FLEET-CAP", "counts"),
     ),
     *_in(
         "fleet/recording",
@@ -260,13 +275,13 @@ FAULTS = (
             "does not rejoin",
             "                record.meter = self._virtual\n            heappush",
             "                pass\n            heappush",
-            "FLEET-",
+            "FLEET-METER",
         ),
         (
             "resets while somebody is held",
             "        if not self._held:\n            super()._leave(meter)",
             "        if True:\n            super()._leave(meter)",
-            "FLEET-",
+            "FLEET-METER",
         ),
     ),
 )

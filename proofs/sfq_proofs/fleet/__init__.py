@@ -1,0 +1,1 @@
+"""The dispatcher in front of servers: thousands of simulated runs, each held against the specification (FLEET-…)."""
