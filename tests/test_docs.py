@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from sfq_proofs import fairness, model
-from sfq_proofs.induction import refuted
+from sfq_proofs.solver import model
+from sfq_proofs.solver.induction import refuted
+from sfq_proofs.theorems import fairness
 from sfq_spec import ledger
 from sfq_spec.claims import BY_ID, CLAIMS, Level
 from sfq_spec.machine import Machine, step

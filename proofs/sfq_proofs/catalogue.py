@@ -5,38 +5,32 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-from sfq_proofs import (
-    apart,
+from sfq_proofs.finding import Finding, Search
+from sfq_proofs.fleet import costs, simulated
+from sfq_proofs.related import las_beside, las_hooks, las_rules, las_runs, las_tables
+from sfq_proofs.scheduler import implementation, memory, simulation
+from sfq_proofs.searches import apart, constructions, exhaust, refutations, speed
+from sfq_proofs.searches.exhaust import Instance
+from sfq_proofs.searches.witness import in_short
+from sfq_proofs.solver.induction import Obligation
+from sfq_proofs.solver.model import Model
+from sfq_proofs.theorems import (
     band,
     batch,
-    constructions,
     cycles,
-    exhaust,
     fairness,
     floats,
     folding,
     granularity,
-    implementation,
     keeping,
-    memory,
     order,
     placement,
-    refutations,
     repaired,
     replica,
     rounded,
     rules,
-    simulation,
-    speed,
     stride,
 )
-from sfq_proofs.exhaust import Instance
-from sfq_proofs.finding import Finding, Search
-from sfq_proofs.fleet import costs, simulated
-from sfq_proofs.induction import Obligation
-from sfq_proofs.model import Model
-from sfq_proofs.related import las_beside, las_hooks, las_rules, las_runs, las_tables
-from sfq_proofs.witness import in_short
 from sfq_spec.competition import SFQ, Rules
 from sfq_spec.mutants import BY_NAME
 

@@ -17,9 +17,11 @@ import typer
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from sfq_proofs import deep, floats, ledger, page, streams
+from sfq_proofs import deep, ledger, page
 from sfq_proofs.evidence import Evidence, gather
 from sfq_proofs.related import page as related
+from sfq_proofs.scheduler import streams
+from sfq_proofs.theorems import floats
 from sfq_spec import ledger as written
 from sfq_spec.claims import BY_ID
 from sfq_spec.commands.console import Commands, Failure

@@ -16,8 +16,8 @@ from pathlib import Path
 
 import msgspec
 
-from sfq_proofs.induction import Answer
-from sfq_proofs.smtlib import ask, fingerprint, versions
+from sfq_proofs.solver.induction import Answer
+from sfq_proofs.solver.smtlib import ask, fingerprint, versions
 
 FILE = Path(__file__).with_name("data") / "deep.json"
 PATIENCE_MS = 1_200_000

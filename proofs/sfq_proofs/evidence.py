@@ -10,9 +10,9 @@ from typing import TypeVar
 
 from sfq_proofs import catalogue
 from sfq_proofs.finding import Finding
-from sfq_proofs.induction import Verdict, prove, refuted
-from sfq_proofs.kill_table import EXPECTED
-from sfq_proofs.witness import Witness, holds_for_the_article, replay, shortest
+from sfq_proofs.searches.witness import Witness, holds_for_the_article, replay, shortest
+from sfq_proofs.solver.induction import Verdict, prove, refuted
+from sfq_proofs.solver.kill_table import EXPECTED
 from sfq_spec.claims import CLAIMS, Claim
 from sfq_spec.mutants import BY_NAME, MUTANTS
 

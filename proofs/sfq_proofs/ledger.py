@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from sfq_proofs.evidence import Evidence
-from sfq_proofs.witness import exercising, in_short
+from sfq_proofs.searches.witness import exercising, in_short
 from sfq_spec import ledger
 from sfq_spec.claims import CLAIMS
 

@@ -9,8 +9,8 @@ from rich.console import Console
 from rich.table import Table
 
 from sfq_proofs.evidence import Evidence, Kill, Summary
-from sfq_proofs.streams import Comparison
-from sfq_proofs.witness import in_short
+from sfq_proofs.scheduler.streams import Comparison
+from sfq_proofs.searches.witness import in_short
 
 WIDE = 200
 """Columns where there is no terminal to ask."""

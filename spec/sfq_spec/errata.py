@@ -1,6 +1,6 @@
 """The errata: sentences that do not survive being made precise, each with a run that refutes it and what is true.
 
-`docs/errata.md` tells them in prose. `sfq_proofs.refutations` plays every run, and searches for shorter ones.
+`docs/errata.md` tells them in prose. `sfq_proofs.searches.refutations` plays every run, and searches for shorter ones.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """One source, two readings: what a transition may ask of the world.
 
 The transitions and the claims are written against `Logic`. Read through `Exact` they run on numbers and
-dictionaries; read through the solver terms of `sfq_proofs.logic` they are the formulas that are proved. No
+dictionaries; read through the solver terms of `sfq_proofs.solver.logic` they are the formulas that are proved. No
 transition branches on a value: it asks `choose`.
 """
 

@@ -1,7 +1,7 @@
 """The rules, deliberately wrong: one named change each.
 
 A check that no mutant fails checks nothing. Each mutant names the claim that its shortest run breaks; the proofs
-name the obligations that break down (`sfq_proofs.kill_table`). Most change one rule of the competition; the last
+name the obligations that break down (`sfq_proofs.solver.kill_table`). Most change one rule of the competition; the last
 ones change what the machine does with its queues.
 """
 

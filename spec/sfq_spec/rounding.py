@@ -2,7 +2,7 @@
 
 A meter is then fl(S + fl(c/w)), each result rounded to nearest, a tie to the even one. The predicates about one sum are
 read on Python's floats, where they run; on bit-precise terms of each IEEE format, where they are proved; and on an
-abstract sum, where they are all that the band needs (`sfq_proofs.floats`, `sfq_proofs.rounded`).
+abstract sum, where they are all that the band needs (`sfq_proofs.theorems.floats`, `sfq_proofs.theorems.rounded`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """When two competitions cannot be told apart: relations between two states, user by user.
 
 Each is kept by every event, the same one on both sides, and wherever it holds the same user is selected. So the two
-dispatch the same requests for ever (`sfq_proofs.keeping`).
+dispatch the same requests for ever (`sfq_proofs.theorems.keeping`).
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ from sfq_impl.gateway.app import Gateway
 from sfq_impl.gateway.cli import app
 from sfq_impl.gateway.config import PlacementSettings, ServerSettings, Settings, ShadowSettings
 from sfq_impl.gateway.shadowing import NoShadow, Shadow
-from sfq_proofs.faults import BY_NAME, plant
+from sfq_proofs.scheduler.faults import BY_NAME, plant
 from sfq_spec.conformance.audit.shadow import Shadow as Reader
 from sfq_spec.trace import encode
 

@@ -13,7 +13,7 @@ from fractions import Fraction
 import pytest
 
 from sfq_impl.heap import HeapScheduler
-from sfq_proofs.faults import Fault, plant
+from sfq_proofs.scheduler.faults import Fault, plant
 from sfq_spec.trace import Arrive, Cancel, Complete, Dispatch, Event, Recost, SetWeight, Upkeep
 
 Script = Callable[[str], list[Event]]

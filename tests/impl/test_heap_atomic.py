@@ -14,8 +14,8 @@ import pytest
 
 from sfq_impl.heap import HeapScheduler, Overlapping
 from sfq_impl.representation import flaws
-from sfq_proofs.atomic import interrupted
-from sfq_proofs.faults import ATOMIC, Fault, plant
+from sfq_proofs.scheduler.atomic import interrupted
+from sfq_proofs.scheduler.faults import ATOMIC, Fault, plant
 from sfq_spec.machine import Machine, answer
 from sfq_spec.scheduler import Broken, play
 from sfq_spec.trace import Arrive, Complete, Dispatch, Event

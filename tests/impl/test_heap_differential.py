@@ -15,7 +15,7 @@ import pytest
 
 from sfq_impl.heap import HeapScheduler
 from sfq_impl.representation import flaws
-from sfq_proofs.faults import HIDDEN, SEEN, Fault, plant
+from sfq_proofs.scheduler.faults import HIDDEN, SEEN, Fault, plant
 from sfq_spec.machine import Machine, answer
 from sfq_spec.scheduler import play
 from sfq_spec.trace import Arrive, Cancel, Complete, Dispatch, Event, Recost, SetWeight, Upkeep

@@ -6,8 +6,8 @@ import pytest
 
 from sfq_impl.heap import HeapScheduler
 from sfq_impl.state import SLACK
-from sfq_proofs.faults import MEMORY, Fault, plant
-from sfq_proofs.memory import wrong_with_memory
+from sfq_proofs.scheduler.faults import MEMORY, Fault, plant
+from sfq_proofs.scheduler.memory import wrong_with_memory
 
 
 @pytest.mark.claims("IMPL-MEMORY")

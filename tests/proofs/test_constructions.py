@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from sfq_proofs import batch, keeping, order, placement, replica, stride
-from sfq_proofs.constructions import WRONG, Wrong, searches
-from sfq_proofs.induction import Obligation, prove
-from sfq_proofs.mistakes import apart, sent
+from sfq_proofs.searches.constructions import WRONG, Wrong, searches
+from sfq_proofs.searches.mistakes import apart, sent
+from sfq_proofs.solver.induction import Obligation, prove
+from sfq_proofs.theorems import batch, keeping, order, placement, replica, stride
 
 MODULES = (keeping, order, batch, stride, replica, placement)
 

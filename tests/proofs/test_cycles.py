@@ -7,12 +7,13 @@ from fractions import Fraction
 
 import pytest
 
-from sfq_proofs import apart, cycles, granularity, repaired
-from sfq_proofs.cycles import ABUSE, BANK, WORLD, Cycle, find
-from sfq_proofs.exhaust import Edge, Instance, graph
-from sfq_proofs.induction import prove, refuted
-from sfq_proofs.search import World, shortest
-from sfq_proofs.witness import in_short
+from sfq_proofs.searches import apart
+from sfq_proofs.searches.exhaust import Edge, Instance, graph
+from sfq_proofs.searches.search import World, shortest
+from sfq_proofs.searches.witness import in_short
+from sfq_proofs.solver.induction import prove, refuted
+from sfq_proofs.theorems import cycles, granularity, repaired
+from sfq_proofs.theorems.cycles import ABUSE, BANK, WORLD, Cycle, find
 from sfq_spec import machine
 from sfq_spec.competition import SFQ
 from sfq_spec.machine import Machine

@@ -9,9 +9,9 @@ import pytest
 from sfq_proofs import catalogue
 from sfq_proofs.evidence import Evidence, Kill, kill
 from sfq_proofs.finding import Finding
-from sfq_proofs.induction import Verdict
-from sfq_proofs.kill_table import EXPECTED
-from sfq_proofs.witness import Witness, replay, shortest
+from sfq_proofs.searches.witness import Witness, replay, shortest
+from sfq_proofs.solver.induction import Verdict
+from sfq_proofs.solver.kill_table import EXPECTED
 from sfq_spec.claims import BY_ID, CLAIMS
 from sfq_spec.machine import take
 from sfq_spec.mutants import BY_NAME, MUTANTS
@@ -76,7 +76,7 @@ def test_a_mutant_dies_where_it_should(name: str) -> None:
 def test_a_mutant_that_is_right_is_not_killed(monkeypatch: pytest.MonkeyPatch) -> None:
     right = replace(BY_NAME["newest-first"], wrap=None)
     monkeypatch.setitem(BY_NAME, "newest-first", right)
-    monkeypatch.setattr("sfq_proofs.witness.LONGEST", 4)
+    monkeypatch.setattr("sfq_proofs.searches.witness.LONGEST", 4)
     spared = kill("newest-first")
     assert spared.witness is None
     assert not spared.as_expected

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sfq_proofs.exhaust import Instance, events, graph, monitor
-from sfq_proofs.witness import replay
+from sfq_proofs.searches.exhaust import Instance, events, graph, monitor
+from sfq_proofs.searches.witness import replay
 from sfq_spec.machine import Machine, take
 from sfq_spec.mutants import BY_NAME
 from sfq_spec.watch import Watch

@@ -15,12 +15,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from sfq_proofs import deep, floats, rounded
+from sfq_proofs import deep
 from sfq_proofs.cli import app
 from sfq_proofs.deep import Record
-from sfq_proofs.floats import LEMMAS, Lemma
-from sfq_proofs.induction import prove, refuted
-from sfq_proofs.smtlib import FORMATS, Format, ask, fingerprint, script
+from sfq_proofs.solver.induction import prove, refuted
+from sfq_proofs.solver.smtlib import FORMATS, Format, ask, fingerprint, script
+from sfq_proofs.theorems import floats, rounded
+from sfq_proofs.theorems.floats import LEMMAS, Lemma
 from sfq_spec import rounding
 from sfq_spec.competition import SFQ, Competition
 from sfq_spec.logic import Exact

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from sfq_proofs import atomic, effort, memory
-from sfq_proofs.atomic import Interrupting, interrupted
-from sfq_proofs.faults import ATOMIC, BY_NAME, MEMORY, Fault
-from sfq_proofs.implementation import CHECKS, scheduler
-from sfq_proofs.induction import prove, refuted
-from sfq_proofs.refinement import explore
-from sfq_proofs.worlds import World
+from sfq_proofs.scheduler import atomic, effort, memory
+from sfq_proofs.scheduler.atomic import Interrupting, interrupted
+from sfq_proofs.scheduler.faults import ATOMIC, BY_NAME, MEMORY, Fault
+from sfq_proofs.scheduler.implementation import CHECKS, scheduler
+from sfq_proofs.scheduler.refinement import explore
+from sfq_proofs.scheduler.worlds import World
+from sfq_proofs.solver.induction import prove, refuted
 
 IN_NO_SUCH_STATE = {
     "cancel: refused while busy": "nothing is refused in that world",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import z3
 
-from sfq_proofs import induction, logic
-from sfq_proofs.induction import Obligation, Verdict, meetable, prove, refuted
-from sfq_proofs.logic import Terms
+from sfq_proofs.solver import induction, logic
+from sfq_proofs.solver.induction import Obligation, Verdict, meetable, prove, refuted
+from sfq_proofs.solver.logic import Terms
 
 X, Y = logic.number("x"), logic.number("y")
 

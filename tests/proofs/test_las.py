@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from sfq_proofs.finding import Finding
-from sfq_proofs.induction import Obligation, prove
 from sfq_proofs.related import las_beside, las_hooks, las_rules, las_runs, las_tables
 from sfq_proofs.related.known import breaks
 from sfq_proofs.related.las_tables import LAS, SETTLED, by, shown
+from sfq_proofs.solver.induction import Obligation, prove
 from sfq_spec.claims.program_aware import CLAIMS
 from sfq_spec.conformance.shorthand import read, write
 from sfq_spec.related.attained import Candidate, Table

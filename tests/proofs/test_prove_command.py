@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from sfq_proofs import catalogue, streams
+from sfq_proofs import catalogue
 from sfq_proofs.cli import app
+from sfq_proofs.scheduler import streams
 from sfq_spec.mutants import BY_NAME
 from sfq_spec.scheduler import MachineScheduler
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from sfq_proofs.logic import Terms
-from sfq_proofs.reading import KINDS, by_the_solver, exactly
+from sfq_proofs.solver.logic import Terms
+from sfq_proofs.solver.reading import KINDS, by_the_solver, exactly
 from sfq_spec.competition import SFQ, Competition
 from sfq_spec.machine import ExactCompetition
 from sfq_spec.mutants import MUTANTS
@@ -76,6 +76,6 @@ def test_a_transition_without_a_single_outcome_is_refused(monkeypatch: pytest.Mo
 
 
 def _free(terms: Terms) -> Any:
-    from sfq_proofs import logic
+    from sfq_proofs.solver import logic
 
     return logic.number("anything")

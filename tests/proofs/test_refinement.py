@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from sfq_impl.heap import HeapScheduler
-from sfq_proofs.faults import COMMON, WAYS, Fault, plant, slack
-from sfq_proofs.implementation import FOUND, kills, scheduler
-from sfq_proofs.refinement import beside, explore
-from sfq_proofs.worlds import DEEP, WARM_UP, WORLDS, World
+from sfq_proofs.scheduler.faults import COMMON, WAYS, Fault, plant, slack
+from sfq_proofs.scheduler.implementation import FOUND, kills, scheduler
+from sfq_proofs.scheduler.refinement import beside, explore
+from sfq_proofs.scheduler.worlds import DEEP, WARM_UP, WORLDS, World
 from sfq_spec.machine import Machine, answer
 from sfq_spec.trace import Arrive, Dispatch, Event
 

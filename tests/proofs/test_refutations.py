@@ -7,8 +7,8 @@ from fractions import Fraction
 
 import pytest
 
-from sfq_proofs import refutations
-from sfq_proofs.refutations import QUICK, WORLDS, is_shortest, search, stalls
+from sfq_proofs.searches import refutations
+from sfq_proofs.searches.refutations import QUICK, WORLDS, is_shortest, search, stalls
 from sfq_spec import wordings
 from sfq_spec.competition import SFQ
 from sfq_spec.errata import BY_ID, ERRATA, Erratum

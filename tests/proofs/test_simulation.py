@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from sfq_impl.heap import HeapScheduler
-from sfq_proofs import abstraction, simulation
-from sfq_proofs.faults import COMMON, NOT_DESCRIBED, Fault, plant, slack
-from sfq_proofs.induction import prove
-from sfq_proofs.simulation import WRONG, Wrong
+from sfq_proofs.scheduler import abstraction, simulation
+from sfq_proofs.scheduler.faults import COMMON, NOT_DESCRIBED, Fault, plant, slack
+from sfq_proofs.scheduler.simulation import WRONG, Wrong
+from sfq_proofs.solver.induction import prove
 from sfq_spec.mutants import BY_NAME
 
 

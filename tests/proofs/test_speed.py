@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sfq_proofs import speed
+from sfq_proofs.searches import speed
 from sfq_spec.conformance import shorthand
 from sfq_spec.machine import take
 from sfq_spec.mutants import BY_NAME

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from sfq_proofs import confirming, symbolic
-from sfq_proofs.confirming import check, confirm, confirm_all, hunt, missed, recorded, samples
-from sfq_proofs.faults import COMMON, NOT_EXECUTED, Fault
-from sfq_proofs.symbolic import Contract, Shape, begins, contracts, shapes, steps
+from sfq_proofs.scheduler import confirming, symbolic
+from sfq_proofs.scheduler.confirming import check, confirm, confirm_all, hunt, missed, recorded, samples
+from sfq_proofs.scheduler.faults import COMMON, NOT_EXECUTED, Fault
+from sfq_proofs.scheduler.symbolic import Contract, Shape, begins, contracts, shapes, steps
 
 UP_TO_TWO = [contract for users in (1, 2) for contract in contracts(users)]
 AND_SOME_OF_THREE = [*UP_TO_TWO, Contract(Shape(3, (0, 1, 2), (2,)), "cancel", 1, "a")]
@@ -118,7 +118,7 @@ def test_a_wrong_answer_breaks_a_contract(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_the_last_run_of_all_contracts() -> None:
-    """It was about the code as it is; where this fails, run `python -m sfq_proofs.confirming` again."""
+    """It was about the code as it is; where this fails, run `python -m sfq_proofs.scheduler.confirming` again."""
     record = recorded()
     assert record.code == confirming.fingerprint()
     assert record.contracts == sum(len(list(contracts(users))) for users in range(1, record.users + 1))

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from sfq_proofs.mistakes import forget_who_is_idle, rebase_who_waits, reset_after_joining
-from sfq_proofs.reading import KINDS, by_the_solver, exactly
+from sfq_proofs.searches.mistakes import forget_who_is_idle, rebase_who_waits, reset_after_joining
+from sfq_proofs.solver.reading import KINDS, by_the_solver, exactly
 from sfq_spec import sameness
 from sfq_spec.competition import SFQ, Competition, Rules
 from sfq_spec.machine import Machine, answer

@@ -11,7 +11,7 @@ from typing import Protocol
 
 import pytest
 
-from sfq_proofs.mistakes import overtake_and_close, overtake_in_secret, overtake_naively
+from sfq_proofs.searches.mistakes import overtake_and_close, overtake_in_secret, overtake_naively
 from sfq_spec.competition import SFQ
 from sfq_spec.conformance.audit.order import Order
 from sfq_spec.conformance.audit.overtaking import OvertakingOrder

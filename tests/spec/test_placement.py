@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from arena import check_account, met
-from sfq_proofs import logic as term
-from sfq_proofs.logic import Terms
-from sfq_proofs.mistakes import overtake_and_close, overtake_in_secret, overtake_naively
-from sfq_proofs.reading import by_the_solver, exactly
+from sfq_proofs.searches.mistakes import overtake_and_close, overtake_in_secret, overtake_naively
+from sfq_proofs.solver import logic as term
+from sfq_proofs.solver.logic import Terms
+from sfq_proofs.solver.reading import by_the_solver, exactly
 from sfq_spec import placement
 from sfq_spec import properties as claim
 from sfq_spec.competition import Competition

@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import pytest
 
-from sfq_proofs.mistakes import allocated, sent
+from sfq_proofs.searches.mistakes import allocated, sent
 from sfq_spec.related.stride import Joins
 from sfq_spec.trace import Arrive, Dispatch, Event, SetWeight
 

@@ -13,10 +13,10 @@ from typing import Any
 
 import z3
 
-from sfq_proofs import logic as term
 from sfq_proofs.finding import Finding
-from sfq_proofs.induction import Obligation, refuted
-from sfq_proofs.logic import Term, Terms
+from sfq_proofs.solver import logic as term
+from sfq_proofs.solver.induction import Obligation, refuted
+from sfq_proofs.solver.logic import Term, Terms
 from sfq_spec.related import attained
 from sfq_spec.related.attained import Weights
 

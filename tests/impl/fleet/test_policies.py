@@ -16,7 +16,7 @@ from msgspec import UNSET
 
 from sfq_impl.fleet.policy import Fifo, OvertakingSfq, Policy, RoundRobin, Sfq, Usage
 from sfq_impl.fleet.request import Request
-from sfq_proofs.faults import BY_NAME, plant
+from sfq_proofs.scheduler.faults import BY_NAME, plant
 from sfq_spec.related import policies
 from sfq_spec.scheduler import play
 from sfq_spec.trace import Arrive, Cancel, Complete, Dispatch, Event, Outcome, SetWeight
