@@ -28,6 +28,7 @@ def streamed(text: bytes, size: int = 1 << 20) -> Usage | None:
         [b'{"usage":{"prompt_tokens":1000,"completion_tokens":%d}}' % n for n in range(11)],
         [b'{"type":"message_start","message":{"usage":{"input_tokens":1000}}}', b'{"usage":{"output_tokens":10}}'],
         [IN_AND_OUT, b'{"usage":{"prompt_tokens":"many"}}', b'{"usage":', b'{"usage":{"completion_tokens":-1}}'],
+        [IN_AND_OUT, b'{"usage":{"prompt_tokens":1%s,"completion_tokens":100000001}}' % (b"0" * 30)],
     ],
 )
 def test_usage_is_read_however_it_is_told_and_cut(events: list[bytes], end: bytes, size: int) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from gateway.asking import CHAT, FAIRNESS, get, post, raw, written
 from gateway.running import HEAD, FaultServer, Running, chunk, running
-from sfq_impl.gateway import proxy, serving
+from sfq_impl.gateway import bodies, serving
 from sfq_impl.gateway.config import IdentitySettings, LimitSettings
 from sfq_impl.gateway.reading import Secret
 
@@ -157,7 +157,7 @@ def test_a_body_that_nobody_reads_does_not_keep_its_connection(
 def test_a_body_that_does_not_come_is_given_up_with_its_connection(
     served: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(proxy, "BODY_SECONDS", 0.2)
+    monkeypatch.setattr(bodies, "SECONDS", 0.2)
     answer = raw(served, written(b"{}" * 50, last=False)[:-20])
     assert answer.startswith(b"HTTP/1.1 408 ")
     assert b"\r\nconnection: close\r\n" in answer

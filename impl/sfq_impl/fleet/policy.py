@@ -14,6 +14,9 @@ from sfq_impl.fleet.request import Outcome, Request
 from sfq_impl.heap import HeapScheduler
 from sfq_impl.overtaking import OvertakingScheduler
 
+MOST_TOKENS = 100_000_000
+"""What is told to be more, of one request, is no count of tokens."""
+
 
 @dataclass(frozen=True)
 class Usage:

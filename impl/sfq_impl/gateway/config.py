@@ -89,6 +89,7 @@ class LimitSettings:
     cost_of_a_user: int | None = setting("what all that waits of one user may cost together", None, least=1)
     wait: float | None = setting("how many seconds a request may wait", 60.0, above=0)
     body: int = setting("how many bytes the body of a request may have", 8 << 20, least=1)
+    bodies: int | None = setting("how many bytes the bodies of all requests that are here may have", 1 << 30, least=1)
     headers: int = setting("how many bytes the headers of a request may have", 32 << 10, least=256)
     connections: int | None = setting("how many connections may be open", None, least=1)
 

@@ -8,7 +8,7 @@ the client can tell.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, MutableMapping
 from contextlib import suppress
 from typing import Any
 
@@ -18,6 +18,7 @@ from sfq_impl.fleet.dispatcher import Dispatcher, Slot
 from sfq_impl.fleet.request import Expired, NoServer, QueueFull, ShuttingDown, TurnedAway
 from sfq_impl.fleet.strategies import BLOCK, PrefixAffine, prompt_blocks
 from sfq_impl.gateway import asking, passing
+from sfq_impl.gateway.bodies import UNREAD, Bodies
 from sfq_impl.gateway.config import Settings
 from sfq_impl.gateway.errors import Answer, Refusal
 from sfq_impl.gateway.exchange import Exchange, fit_id
@@ -33,11 +34,6 @@ Receive = Callable[[], Awaitable[Message]]
 
 ELSEWHERE = frozenset({502, 503})
 """Answers of a server that cannot serve now: another may."""
-UNREAD = frozenset({408, 413})
-"""Refusals after which more of the body may come, which nobody reads: the connection ends with them."""
-READ_ON = 4
-"""How many times the limit of a body is read and thrown away, so that the client gets to read why it was refused."""
-BODY_SECONDS = 60.0
 STALE = 0.5
 """Seconds: a connection that fails sooner may have been closed while it was idle, so the server is tried once more."""
 
@@ -55,6 +51,7 @@ class Proxy:
         self.settings, self.dispatcher, self.servers = settings, dispatcher, servers
         self.pricing, self.metrics = pricing, metrics
         self.identity = Identity(settings.naming)
+        self.bodies = Bodies()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request, whatever comes of it."""
@@ -62,12 +59,12 @@ class Proxy:
         headers = passing.lookup(pairs)
         exchange = Exchange(scope["path"], fit_id(headers.get("x-request-id")))
         try:
-            body = await self._body(headers, receive)
-            work = asyncio.create_task(self._serve(scope, pairs, body, send, exchange))
-            await _unless_gone(work, receive)
+            async with self.bodies.of(headers, receive, self.settings.limits) as body:
+                work = asyncio.create_task(self._serve(scope, pairs, body, send, exchange))
+                await _unless_gone(work, receive)
         except Refusal as refusal:
             exchange.error = refusal.code
-            await self._answer(refusal.answer, send, exchange, close=refusal.status in UNREAD)
+            await self._answer(refusal.answer, send, exchange, close=refusal.code in UNREAD)
         except ConnectionError:
             exchange.error = exchange.error or "client_gone"
         except asyncio.CancelledError:  # the end does not wait for it any longer
@@ -86,33 +83,6 @@ class Proxy:
         if self.settings.logging.requests:
             exchange.tell()
 
-    async def _body(self, headers: Mapping[str, str], receive: Receive) -> bytes:
-        """All of it. Raises `Refusal` where it is too long or too slow, `ConnectionError` where the client has gone."""
-        most, pieces, size = self.settings.limits.body, list[bytes](), 0
-        told = headers.get("content-length", "0")
-        too_long = told.isdecimal() and int(told) > most
-        if too_long and "expect" in headers:  # the client has sent nothing of it yet
-            raise Refusal(413, "body_too_large", f"the body is larger than {most:,} bytes, the limit here")
-        try:
-            async with asyncio.timeout(BODY_SECONDS):
-                while size <= READ_ON * most:
-                    message = await receive()
-                    if message["type"] == "http.disconnect":
-                        raise ConnectionResetError
-                    size += len(message.get("body", b""))
-                    too_long = too_long or size > most
-                    if too_long:
-                        pieces.clear()
-                    else:
-                        pieces.append(message.get("body", b""))
-                    if not message.get("more_body", False):
-                        break
-        except TimeoutError:
-            raise Refusal(408, "body_timeout", f"the body did not come within {BODY_SECONDS:.0f} s") from None
-        if too_long:
-            raise Refusal(413, "body_too_large", f"the body is larger than {most:,} bytes, the limit here")
-        return b"".join(pieces)
-
     async def _serve(self, scope: Scope, pairs: passing.Pairs, body: bytes, send: Send, exchange: Exchange) -> None:
         headers = passing.lookup(pairs)
         asked = asking.read(exchange.path, body)
@@ -121,6 +91,8 @@ class Proxy:
         tokens, prefix = await self.pricing.count(asked), self._prefix(asked)
         price = self.pricing.price(caller.user, asked, tokens, self._remembered(prefix))
         exchange.cost = price.units
+        learns = asked.choices == 1  # of several some servers tell the tokens of one
+        del asked  # its copy of the prompt need not wait
         try:
             async with self.dispatcher.slot(
                 caller.user,
@@ -136,7 +108,6 @@ class Proxy:
                     await self._forward(slot, scope, passing.onward(pairs, exchange.id), body, send, exchange)
                 finally:
                     exchange.usage = slot.usage
-                learns = asked.choices == 1  # of several some servers tell the tokens of one
                 if learns and exchange.usage is not None and exchange.status is not None and exchange.status < 400:
                     self.pricing.learn(price, exchange.usage)
         except TurnedAway as reason:

@@ -11,7 +11,7 @@ from typing import Protocol
 
 import msgspec
 
-from sfq_impl.fleet.policy import Usage
+from sfq_impl.fleet.policy import MOST_TOKENS, Usage
 from sfq_impl.gateway.asking import NOT_READ
 
 LONGEST_LINE = 1 << 20
@@ -74,7 +74,7 @@ class _Reader:
 
 
 def _most(*numbers: int | None) -> int | None:
-    return max((number for number in numbers if number is not None and number >= 0), default=None)
+    return max((number for number in numbers if number is not None and 0 <= number <= MOST_TOKENS), default=None)
 
 
 class StreamReader(_Reader):

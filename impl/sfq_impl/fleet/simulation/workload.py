@@ -19,6 +19,7 @@ from typing import Any
 
 import msgspec
 
+from sfq_impl.fleet.policy import MOST_TOKENS
 from sfq_impl.fleet.simulation.engine import Pace, Work
 from sfq_impl.heap import HeapScheduler
 from sfq_spec.trace import Arrive, BadLine, Cancel, Complete, Dispatch, Entry, Recost, Refused, SetWeight, decode
@@ -35,7 +36,6 @@ NAMES: Mapping[str, tuple[str, ...]] = {
 NEEDED = ("time", "user", "input_tokens", "output_tokens")
 CHUNKS = 8
 """In how many pieces an answer comes; more would only take longer."""
-MOST_TOKENS = 100_000_000
 
 
 class BadWorkload(ValueError):

@@ -1,13 +1,15 @@
-"""A picture is what it is to a model, and not the megabytes of text that it is written in; a prefix may be cheaper."""
+"""Large bodies: a picture is not the megabytes that it is written in, a known prefix may be cheaper, and all of them
+together have a limit."""
 
 from __future__ import annotations
 
 import json
+import socket
 from typing import Any
 
 import pytest
 
-from gateway.asking import CHAT, FAIRNESS, post
+from gateway.asking import CHAT, FAIRNESS, begun, post
 from gateway.running import FaultServer, running
 from sfq_impl.gateway.asking import read
 from sfq_impl.gateway.attachments import apart
@@ -100,3 +102,29 @@ def test_what_a_server_remembers_may_cost_less(weight: float | None, second: int
         figures = gateway.figures()
     assert 'sfq_charged_cost_total{user="ann"} 1000.0' in figures
     assert f'sfq_charged_cost_total{{user="bob"}} {second}.0' in figures
+
+
+def test_all_bodies_together_have_a_limit(fault: FaultServer) -> None:
+    """A request whose body has no room beside those that are here is refused, and room is there again when they end."""
+    hangs, echoes = ({"model": model, "prompt": "x" * 600} for model in ("hang", "echo"))
+    with running([fault.url], limits=LimitSettings(bodies=1_000)) as gateway:
+        held = begun(gateway, hangs)
+        gateway.eventually(lambda: bool(fault.got))
+        response, said = post(gateway, echoes)
+        assert (response.status, response.headers["retry-after"]) == (503, "1")
+        assert (json.loads(said)["error"]["code"], response.headers["connection"]) == ("bodies_full", "close")
+        assert gateway.gateway.proxy.bodies.held == len(json.dumps(hangs))
+        held.close()
+        gateway.eventually(lambda: not gateway.gateway.proxy.bodies.held)
+        assert post(gateway, echoes)[0].status == 200
+        assert gateway.gateway.proxy.bodies.held == 0
+
+
+def test_a_body_that_comes_slowly_counts_from_its_first_byte(fault: FaultServer) -> None:
+    with running([fault.url], limits=LimitSettings(bodies=1_000)) as gateway:
+        slow = socket.create_connection(("127.0.0.1", gateway.port), timeout=20)
+        slow.sendall(b"POST /v1/completions HTTP/1.1\r\nhost: x\r\ncontent-length: 900\r\n\r\n" + b"x" * 800)
+        gateway.eventually(lambda: gateway.gateway.proxy.bodies.held == 800)
+        assert json.loads(post(gateway, {"model": "echo", "prompt": "x" * 600})[1])["error"]["code"] == "bodies_full"
+        slow.close()
+        gateway.eventually(lambda: not gateway.gateway.proxy.bodies.held)
