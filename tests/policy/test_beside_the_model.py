@@ -20,9 +20,9 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from policy.play import Beside
 from sfq_proofs.related import las_beside
 from sfq_proofs.related.las_beside import FAULTS, PAUSES, TOKENS, USERS, VARIANTS, agree, histories
+from sfq_proofs.related.las_play import Beside
 
 DEEP = os.environ.get("SFQ_PROFILE") == "deep"
 HISTORIES = range(2_000 if DEEP else 60)

@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 
 from policy import figures
-from policy.play import Clock, Play, program_aware
 from sfq_impl.policy.attained import halved
 from sfq_impl.policy.configuration import made
 from sfq_impl.policy.interfaces import SECOND
 from sfq_proofs.related import las_runs, las_tables
+from sfq_proofs.related.las_play import Clock, Play, program_aware
 from sfq_spec.conformance.shorthand import read, write
 from sfq_spec.related.attained import Candidate
 from sfq_spec.related.las_questions import Rooms

@@ -7,12 +7,12 @@ from typing import Any, get_args
 
 import pytest
 
-from policy.play import Clock, Play, program_aware
 from sfq_impl.fleet.policy import Usage
 from sfq_impl.policy.configuration import made
 from sfq_impl.policy.interfaces import InferenceRequest, Response, Termination
 from sfq_impl.policy.program_aware import ProgramAwareFairness
 from sfq_proofs.related import las_hooks
+from sfq_proofs.related.las_play import Clock, Play, program_aware
 
 QUICK = {"evictionTtlSeconds": 10, "evictionSweepSeconds": 5}
 COMPATIBLE = ("release-0.10", "development-2026-08")

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from policy.play import Clock, Play, program_aware
 from sfq_impl.policy.observability import OTHER, Observability
 from sfq_impl.policy.settled import SettledFairness
+from sfq_proofs.related.las_play import Clock, Play, program_aware
 
 PREFIX = "llm_d_epp_program_aware"
 WAIT, SERVICE = f"{PREFIX}_avg_wait_time_milliseconds", f"{PREFIX}_attained_service_tokens"

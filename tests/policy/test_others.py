@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from policy.play import Clock, Play, program_aware
 from sfq_impl.fleet.dispatcher import Dispatcher
 from sfq_impl.fleet.placement import Placement, Server
 from sfq_impl.fleet.policy import Usage
@@ -17,6 +16,7 @@ from sfq_impl.policy.configuration import TYPES, made
 from sfq_impl.policy.interfaces import SECOND, FlowQueueAccessor, PriorityBandAccessor
 from sfq_impl.policy.others import GlobalStrictFairness, RoundRobinFairness, SfqFairness
 from sfq_impl.policy.queue_policy import QueuePolicy
+from sfq_proofs.related.las_play import Clock, Play, program_aware
 from sfq_spec.related import policies
 from sfq_spec.scheduler import play as ask
 from sfq_spec.trace import Arrive, Cancel, Complete, Dispatch, InvalidCost, InvalidWeight, SetWeight

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from policy.play import Clock, program_aware
 from sfq_impl.fleet.policy import Usage
 from sfq_impl.policy.attained import best, jains_index, normal, waited, weighted_tokens
 from sfq_impl.policy.configuration import made
@@ -15,6 +14,7 @@ from sfq_impl.policy.interfaces import SECOND, FlowKey, InferenceRequest, Respon
 from sfq_impl.policy.program import Program, fairness_index
 from sfq_impl.policy.program_aware import ENQUEUE_TIME, ProgramAwareFairness
 from sfq_impl.policy.queues import Item, PriorityBand
+from sfq_proofs.related.las_play import Clock, program_aware
 
 MODES = ("none", "development-2026-08", "release-0.10")
 BY_CLOCK = ("none", "development-2026-08")

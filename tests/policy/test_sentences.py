@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from policy.play import program_aware
 from sfq_impl.policy.configuration import BadConfiguration, made, parse
 from sfq_impl.policy.interfaces import FairnessPolicy, PreRequest, ResponseBodyProcessor
 from sfq_impl.policy.program_aware import ProgramAwareFairness
+from sfq_proofs.related.las_play import program_aware
 
 TESTS = Path(__file__).resolve().parents[1]
 PAGE = (TESTS.parent / "docs/sentences.md").read_text(encoding="utf-8")
