@@ -13,10 +13,11 @@ import httpx2
 import openai
 import pytest
 
-from gateway.asking import CHAT, COMPLETIONS, aside, begun, complete, get, post, stream
+from gateway.asking import CHAT, COMPLETIONS, FAIRNESS, aside, begun, complete, get, post, stream
 from gateway.running import FaultServer, Running, running
 from sfq_impl.gateway import serving
 from sfq_impl.gateway.config import HealthSettings, IdentitySettings, LimitSettings, PlacementSettings, TimeoutSettings
+from sfq_impl.gateway.errors import Refusal
 from sfq_impl.gateway.reading import Secret
 
 WAITS = {"model": "hang", "prompt": "x"}
@@ -370,6 +371,18 @@ def test_a_prompt_goes_where_its_beginning_is_known_until_that_server_is_lost(
         assert len(fault.got) == got
         held.close()
     other.close()
+
+
+def test_an_answer_that_is_an_error_is_passed_on_and_counts_as_failed(fault: FaultServer) -> None:
+    with running([fault.url]) as gateway:
+        response, said = post(gateway, {"model": "unavailable"}, headers={FAIRNESS: "ann"})
+        assert (response.status, said) == (503, b"{}")
+        assert (total(gateway, "failed"), total(gateway, "completed")) == (1, 0)
+
+
+@pytest.mark.parametrize(("seconds", "told"), [(0.0, "1"), (0.2, "1"), (1.0, "1"), (1.2, "2"), (59.01, "60")])
+def test_retry_after_is_whole_seconds_and_never_too_soon(seconds: float, told: str) -> None:
+    assert Refusal(429, "queue_full", "later", retry_after=seconds).answer.headers["retry-after"] == told
 
 
 def test_a_request_that_kills_servers_is_not_sent_to_all_of_them(fault: FaultServer) -> None:

@@ -182,6 +182,7 @@ def test_the_longest_known_prefix_is_that_of_all_prompts_before(seed: int) -> No
         request = asks(chain(rng))
         known = {server: sum(block in blocks for block in request.prefix) for server, blocks in seen.items()}
         assert known == {server: strategy.known(request, server) for server in servers}
+        assert max(known.values()) == strategy.known_somewhere(request.prefix)
         chosen = strategy.choose(request, servers)
         assert known[chosen] == max(known.values())
         seen[chosen].update(request.prefix)
@@ -330,3 +331,13 @@ def test_recorded_conversations_are_found_as_often_as_is_told(shared_data: Path,
         hit, spread = play(load, strategy, blocks=blocks)
         cells.append(f"{100 * hit:.0f} % ({spread:.1f})")
     assert [name, *cells] in [re.split(r"  +", line.strip()) for line in (PrefixAffine.__doc__ or "").splitlines()]
+
+
+def test_the_most_that_any_server_knows_of_a_prompt() -> None:
+    a, b, strategy = Server("a", 2), Server("b", 2), PrefixAffine()
+    assert strategy.known_somewhere(["x"]) == 0
+    strategy.choose(asks(["x"]), [a])
+    strategy.choose(asks(["x", "xy"]), [b])
+    assert [strategy.known_somewhere(prefix) for prefix in (["x", "xy", "xyz"], ["z"], [])] == [2, 0, 0]
+    strategy.forget(b)
+    assert strategy.known_somewhere(["x", "xy"]) == 1
