@@ -17,7 +17,6 @@ from gateway.asking import CHAT, COMPLETIONS, FAIRNESS, aside, begun, complete, 
 from gateway.running import FaultServer, Running, running
 from sfq_impl.gateway import serving
 from sfq_impl.gateway.config import HealthSettings, IdentitySettings, LimitSettings, PlacementSettings, TimeoutSettings
-from sfq_impl.gateway.errors import Refusal
 from sfq_impl.gateway.reading import Secret
 
 WAITS = {"model": "hang", "prompt": "x"}
@@ -378,11 +377,6 @@ def test_an_answer_that_is_an_error_is_passed_on_and_counts_as_failed(fault: Fau
         response, said = post(gateway, {"model": "unavailable"}, headers={FAIRNESS: "ann"})
         assert (response.status, said) == (503, b"{}")
         assert (total(gateway, "failed"), total(gateway, "completed")) == (1, 0)
-
-
-@pytest.mark.parametrize(("seconds", "told"), [(0.0, "1"), (0.2, "1"), (1.0, "1"), (1.2, "2"), (59.01, "60")])
-def test_retry_after_is_whole_seconds_and_never_too_soon(seconds: float, told: str) -> None:
-    assert Refusal(429, "queue_full", "later", retry_after=seconds).answer.headers["retry-after"] == told
 
 
 def test_a_request_that_kills_servers_is_not_sent_to_all_of_them(fault: FaultServer) -> None:

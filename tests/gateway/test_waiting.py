@@ -14,6 +14,7 @@ from sfq_impl.fleet.dispatcher import Dispatcher
 from sfq_impl.fleet.placement import Placement, Server
 from sfq_impl.fleet.request import QueueFull
 from sfq_impl.gateway.config import ServerSettings
+from sfq_impl.gateway.errors import Refusal
 
 
 async def served(dispatcher: Dispatcher, seconds: float) -> None:
@@ -69,3 +70,8 @@ def test_what_only_a_removed_server_could_hold_keeps_nobody_waiting(fault: Fault
         change(*servers)
         assert post(gateway, {"model": "echo", "max_tokens": 6_000})[0].status == 200
     other.close()
+
+
+@pytest.mark.parametrize(("seconds", "told"), [(0.0, "1"), (0.2, "1"), (1.0, "1"), (1.2, "2"), (59.01, "60")])
+def test_retry_after_is_whole_seconds_and_never_too_soon(seconds: float, told: str) -> None:
+    assert Refusal(429, "queue_full", "later", retry_after=seconds).answer.headers["retry-after"] == told
