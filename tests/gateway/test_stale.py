@@ -18,13 +18,13 @@ class OnceServer(FaultServer):
     """A server that serves one request on each connection, says nothing of it, and closes at the next one."""
 
     def __init__(self) -> None:
-        self.used = set[int]()
+        self.used = set[Any]()
         super().__init__()
 
     async def do_once(self, reader: Any, writer: Any, body: bytes) -> None:
-        if id(writer) in self.used:
+        if writer in self.used:
             raise ConnectionResetError
-        self.used.add(id(writer))
+        self.used.add(writer)
         await asyncio.sleep(0.1)
         await self.do_echo(reader, writer, body)
 

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import shutil
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from gateway.asking import FAIRNESS, begun, get, post
 from gateway.running import FaultServer, running
 from integrations.page import PAGE
+from prometheus import promtool
 from sfq_impl.gateway.config import RecordSettings, ShadowSettings
 
 FOLDER = PAGE.parent / "dashboards"
@@ -163,11 +161,3 @@ def test_promtool_takes_the_metrics(fault: FaultServer) -> None:
         figures = get(gateway, "/metrics")[1].decode()
     ran = promtool("check", "metrics", given=figures)
     assert ran.returncode == 0, ran.stdout + ran.stderr
-
-
-def promtool(*arguments: str, given: str | None = None) -> subprocess.CompletedProcess[str]:
-    """Prometheus' own tool. Where it is required it is an error that it is absent."""
-    if shutil.which("promtool") is None:
-        absent = "promtool is not here: it comes with Prometheus"
-        pytest.fail(absent) if os.environ.get("SFQ_PROMTOOL") == "required" else pytest.skip(absent)
-    return subprocess.run(["promtool", *arguments], input=given, capture_output=True, text=True, check=False)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
-import subprocess
 from typing import Any
 
 import pytest
 
+from prometheus import promtool
 from sfq_impl.policy.observability import OTHER, Observability
 from sfq_impl.policy.settled import SettledFairness
 from sfq_proofs.related.las_play import Clock, Play, program_aware
@@ -132,15 +130,9 @@ def test_the_settled_policy_shows_the_same() -> None:
     assert values(play, WAIT) == {"A": 0, "B": 0}
 
 
-def promtool(text: str) -> tuple[int, set[str]]:
-    tool = shutil.which(os.environ.get("SFQ_PROMTOOL", "promtool"))
-    if tool is None:
-        reason = "needs promtool, of the Debian package prometheus"
-        if os.environ.get("SFQ_INTEGRATIONS") == "required":
-            pytest.fail(reason)
-        pytest.skip(reason)
-    done = subprocess.run([tool, "check", "metrics"], input=text, capture_output=True, text=True, check=False)
-    return done.returncode, set((done.stdout + done.stderr).strip().splitlines())
+def judged(text: str) -> tuple[int, set[str]]:
+    ran = promtool("check", "metrics", given=text)
+    return ran.returncode, set((ran.stdout + ran.stderr).strip().splitlines())
 
 
 def test_promtool_reads_the_page() -> None:
@@ -148,8 +140,18 @@ def test_promtool_reads_the_page() -> None:
     play = served()
     play.waiting.clear()
     play.fairness.programs[ODD] = play.fairness.programs["A"]
-    assert promtool(page(play)) == (3, COMPLAINTS)
-    assert promtool(page(play).replace(f"{JAIN} 0", f"{JAIN} x"))[0] == 1
+    assert judged(page(play)) == (3, COMPLAINTS)
+    assert judged(page(play).replace(f"{JAIN} 0", f"{JAIN} x"))[0] == 1
+
+
+def test_without_the_tool_the_test_is_skipped_and_where_it_is_required_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.delenv("SFQ_PROMTOOL", raising=False)
+    with pytest.raises(pytest.skip.Exception, match="needs promtool"):
+        promtool("--version")
+    monkeypatch.setenv("SFQ_PROMTOOL", "required")
+    with pytest.raises(pytest.fail.Exception, match="needs promtool"):
+        promtool("--version")
 
 
 def test_the_package_reads_the_page_and_collects_the_same() -> None:
