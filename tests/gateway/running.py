@@ -69,6 +69,10 @@ class Running:
 
         self.loop.run(wait(), patience + 5)
 
+    def over(self) -> None:
+        """Wait until no request is being served any more: a client has its answer somewhat before that."""
+        self.eventually(lambda: not self.server.server_state.tasks)
+
     @property
     def in_flight(self) -> int:
         return len(self.gateway.dispatcher.in_flight)

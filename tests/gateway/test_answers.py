@@ -44,7 +44,7 @@ def answered(gateway: Running, outcome: str, *parts: bytes) -> bytes:
     """The answer to a request that is to end so."""
     user = f"user-{next(numbers)}"
     answer = raw(gateway, written(scripted(*parts), f"{FAIRNESS}: {user}"))
-    gateway.eventually(lambda: not gateway.in_flight)
+    gateway.over()
     assert f'sfq_requests_total{{outcome="{outcome}",user="{user}"}} 1.0' in gateway.figures()
     return answer
 
@@ -140,7 +140,7 @@ def test_a_client_that_does_not_read_the_end_does_not_keep_its_room(fault: Fault
             connection.sendall(written({"model": "count", "max_tokens": size}))
             held.append(connection)
         gateway.eventually(lambda: len(fault.got) == len(held))
-        gateway.eventually(lambda: not gateway.in_flight)
+        gateway.over()
         for connection in held:
             connection.close()
 

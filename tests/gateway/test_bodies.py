@@ -117,6 +117,7 @@ def test_all_bodies_together_have_a_limit(fault: FaultServer) -> None:
         held.close()
         gateway.eventually(lambda: not gateway.gateway.proxy.bodies.held)
         assert post(gateway, echoes)[0].status == 200
+        gateway.over()
         assert gateway.gateway.proxy.bodies.held == 0
 
 

@@ -27,7 +27,7 @@ def tee(engine_url: str) -> Iterator[Tee]:
 def test_a_chat_streams_through(gateway: Running) -> None:
     chunks = list(stream(gateway, max_tokens=7, stream_options={"include_usage": True}))
     assert chunks[-1].usage.completion_tokens == 7
-    gateway.eventually(lambda: not gateway.in_flight)
+    gateway.over()
     figures = gateway.figures()
     assert 'sfq_requests_total{outcome="completed",user="ann"} 1.0' in figures
     assert 'sfq_tokens_total{direction="output",user="ann"} 7.0' in figures
@@ -66,7 +66,7 @@ def test_what_the_engine_refuses_comes_through_as_its_own_error(gateway: Running
     with pytest.raises(openai.BadRequestError) as error:
         complete(gateway, max_tokens=5, temperature="hot")
     assert error.value.response.headers["x-request-id"]
-    gateway.eventually(lambda: not gateway.in_flight)
+    gateway.over()
     assert 'sfq_requests_total{outcome="failed",user="ann"} 1.0' in gateway.figures()
 
 
@@ -77,7 +77,7 @@ def test_a_client_that_goes_away_frees_the_engine(engine_url: str) -> None:
         assert gateway.in_flight == 1
         first.close()
         assert complete(gateway, user="next", max_tokens=1).usage.completion_tokens == 1
-        gateway.eventually(lambda: not gateway.in_flight)
+        gateway.over()
         assert 'sfq_requests_total{outcome="cancelled",user="gone"} 1.0' in gateway.figures()
 
 
@@ -96,7 +96,7 @@ def test_what_is_learnt_is_kept(engine_url: str, tmp_path: Path) -> None:
     cost = CostSettings(state=tmp_path / "learnt.json")
     with running([engine_url], cost=cost) as gateway:
         complete(gateway, max_tokens=8)
-        gateway.eventually(lambda: not gateway.in_flight)
+        gateway.over()
     with running([engine_url], cost=cost) as gateway:
         assert gateway.gateway.proxy.pricing.estimator.ratio("tiny", "ann") > cost.ratio
 

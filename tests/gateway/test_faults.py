@@ -24,7 +24,7 @@ WAITS = {"model": "hang", "prompt": "x"}
 
 def total(gateway: Running, outcome: str, user: str = "ann") -> float:
     """How many requests have ended so, once nothing is on its way any more."""
-    gateway.eventually(lambda: not gateway.in_flight)
+    gateway.over()
     line = f'sfq_requests_total{{outcome="{outcome}",user="{user}"}} '
     return next((float(each.removeprefix(line)) for each in gateway.figures().splitlines() if each.startswith(line)), 0)
 
@@ -50,7 +50,7 @@ def test_usage_in_two_parts_is_read_whole(fault: FaultServer) -> None:
     with running([fault.url]) as gateway:
         events = f"data: {first}\n\ndata: {{}}\n\ndata: {last}\n\ndata: [DONE]\n\n"
         post(gateway, {"model": "raw", "prompt": events}, headers={"x-llm-d-inference-fairness-id": "ann"})
-        gateway.eventually(lambda: not gateway.in_flight)
+        gateway.over()
         assert 'sfq_tokens_total{direction="input",user="ann"} 1000.0' in gateway.figures()
         assert 'sfq_tokens_total{direction="output",user="ann"} 10.0' in gateway.figures()
 
@@ -76,7 +76,7 @@ def test_a_server_that_dies_in_the_middle_is_told_in_the_stream(fault: FaultServ
         events = stream(gateway, model="die_in_the_middle")
         with pytest.raises(openai.APIError, match="not complete"):
             list(events)
-        gateway.eventually(lambda: not gateway.in_flight)
+        gateway.over()
         assert total(gateway, "failed") == 1
         assert len(fault.got) == 1
 
@@ -138,7 +138,7 @@ def test_a_client_that_goes_away_while_it_waits_is_never_sent_and_never_charged(
         second.close()
         gateway.eventually(lambda: gateway.waiting == 0)
         first.close()
-        gateway.eventually(lambda: not gateway.in_flight)
+        gateway.over()
         assert len(fault.got) == 1
         assert total(gateway, "cancelled", "bob") == 1
         assert 'sfq_charged_cost_total{user="ann"} 0' not in gateway.figures()
@@ -306,7 +306,7 @@ def test_a_client_that_never_reads_does_not_keep_its_room(fault: FaultServer) ->
     with running([fault.url], timeouts=TimeoutSettings(idle=0.3)) as gateway:
         connection = begun(gateway, {"model": "flood"})
         gateway.eventually(lambda: gateway.in_flight == 1)
-        gateway.eventually(lambda: not gateway.in_flight)
+        gateway.over()
         assert total(gateway, "failed") == 1
         connection.close()
 
@@ -318,7 +318,7 @@ def test_connections_are_limited(fault: FaultServer) -> None:
         response, said = post(gateway, {"model": "echo"})
         assert (response.status, error_of(said)["code"]) == (503, "too_many_connections")
         held.close()
-        gateway.eventually(lambda: not gateway.in_flight)
+        gateway.over()
         assert post(gateway, {"model": "echo"})[0].status == 200
 
 

@@ -63,7 +63,7 @@ def sdk(gateway: Running) -> openai.AsyncOpenAI:
 
 
 def assert_at_rest(gateway: Running) -> None:
-    gateway.eventually(lambda: not gateway.in_flight)
+    gateway.over()
     assert gateway.waiting == 0
     assert all(not server.held and not server.tokens for server in gateway.gateway.servers.servers.values())
 

@@ -155,7 +155,7 @@ def test_no_request_is_dropped_while_servers_come_and_go(fault: FaultServer) -> 
             turn += 1
         assert turn > 3
         assert [each.result() for each in asking] == [[200] * 40] * 3
-        gateway.eventually(lambda: not gateway.in_flight)
+        gateway.over()
         assert len(fault.got) + len(other.got) == 120
     other.close()
 

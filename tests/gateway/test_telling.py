@@ -73,7 +73,7 @@ def test_a_user_of_whom_nothing_waits_any_more_is_told_as_zero(fault: FaultServe
     with running([fault.url], metrics_users=1) as gateway:
         for user in ("ann", "bob"):
             post(gateway, {"model": "echo"}, headers={FAIRNESS: user})
-        gateway.eventually(lambda: not gateway.in_flight)
+        gateway.over()
         page = get(gateway, "/metrics")[1].decode()
         for name in ("sfq_waiting_requests", "sfq_waiting_cost", "sfq_in_flight_requests"):
             assert samples(page, name) == {("ann",): 0, ("other",): 0}, name

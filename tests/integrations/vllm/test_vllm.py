@@ -75,7 +75,7 @@ def test_chat_completions_models_and_usage(vllm: str) -> None:
         assert (answer.usage.completion_tokens, answer.choices[0].finish_reason) == (5, "length")
         chunks = list(stream(gateway, max_tokens=7, stream_options={"include_usage": True}))
         assert chunks[-1].usage.completion_tokens == 7
-        gateway.eventually(lambda: not gateway.in_flight)
+        gateway.over()
         assert 'sfq_tokens_total{direction="output",user="ann"} 12.0' in gateway.figures()
         with pytest.raises(openai.BadRequestError):
             complete(gateway, max_tokens=5, temperature=-1)
@@ -88,7 +88,7 @@ def test_a_client_that_goes_away_frees_its_room(vllm: str) -> None:
         assert gateway.in_flight == 1
         first.close()
         assert complete(gateway, user="next", max_tokens=1).usage.completion_tokens == 1
-        gateway.eventually(lambda: not gateway.in_flight)
+        gateway.over()
         assert 'sfq_requests_total{outcome="cancelled",user="gone"} 1.0' in gateway.figures()
 
 
