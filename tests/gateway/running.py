@@ -177,8 +177,7 @@ class FaultServer:
                 body = await reader.readexactly(int(headers.get("content-length", "0")))
                 method, path, _ = first.split(" ")
                 if method == "GET":
-                    status = "503 Ill" if self.ill else "200 OK"
-                    writer.write(f'HTTP/1.1 {status}\r\ncontent-length: 12\r\n\r\n{{"data": []}}'.encode())
+                    await self.look(writer)
                     continue
                 self.got.append((path, headers, body))
                 await getattr(self, "do_" + json.loads(body)["model"])(reader, writer, body)
@@ -186,6 +185,11 @@ class FaultServer:
             pass
         finally:
             writer.close()
+
+    async def look(self, writer: Any) -> None:
+        """The answer to who asks how it is."""
+        status = "503 Ill" if self.ill else "200 OK"
+        writer.write(f'HTTP/1.1 {status}\r\ncontent-length: 12\r\n\r\n{{"data": []}}'.encode())
 
     async def do_echo(self, reader: Any, writer: Any, body: bytes) -> None:
         """The body, back."""

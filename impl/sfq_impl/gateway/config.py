@@ -91,7 +91,7 @@ class LimitSettings:
     body: int = setting("how many bytes the body of a request may have", 8 << 20, least=1)
     bodies: int | None = setting("how many bytes the bodies of all requests that are here may have", 1 << 30, least=1)
     headers: int = setting("how many bytes the headers of a request may have", 32 << 10, least=256)
-    connections: int | None = setting("how many connections may be open", None, least=1)
+    connections: int | None = setting("how many connections may be open, but for `/health` and `/ready`", None, least=1)
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,8 @@ LOOK_AGAIN = 1.0
 HEAD_SECONDS = 30.0
 KEEP_ALIVE = 75
 """Seconds that a connection may be idle: longer than proxies keep theirs, so that none is closed as it is used."""
+PROBES = frozenset({b"/health", b"/ready"})
+"""Answered on any number of connections: who asks them may end a process that does not answer."""
 LAST_WORDS = 5.0
 """Seconds in which clients may read the end of their answers when everything else is done."""
 
@@ -67,7 +69,7 @@ def protocol(limits: Callable[[], LimitSettings]) -> type[asyncio.Protocol]:
             self._calm()
             most = limits().connections
             self._check(sum(len(name) + len(value) + 4 for name, value in self.headers) + len(self.url))
-            if most is not None and len(self.connections) > most:
+            if most is not None and len(self.connections) > most and self.url not in PROBES:
                 self._refuse(Refusal(503, "too_many_connections", f"more than {most:,} connections", retry_after=1))
             if self.parser.should_upgrade() and {b"content-length", b"transfer-encoding"} & dict(self.headers).keys():
                 said = "another protocol is not served here; send HTTP/1.1 without `Upgrade`"
