@@ -35,8 +35,8 @@ if __name__ == "__main__":
 from benchmarks.fleet import Result
 from benchmarks.measures import Goal
 from sfq_impl.gateway import demo, tiny_model
-from sfq_impl.gateway.config import FAIRNESS_HEADERS
 from sfq_impl.gateway.engine import Process
+from sfq_impl.gateway.naming import FAIRNESS_HEADERS
 
 STREAMS, USERS, TOKENS = 64, 8, 32
 ROOMS = (64, 32)

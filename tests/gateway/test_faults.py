@@ -16,7 +16,8 @@ import pytest
 from gateway.asking import CHAT, COMPLETIONS, FAIRNESS, aside, begun, complete, get, post, stream
 from gateway.running import FaultServer, Running, running
 from sfq_impl.gateway import serving
-from sfq_impl.gateway.config import IdentitySettings, LimitSettings, PlacementSettings, TimeoutSettings
+from sfq_impl.gateway.config import LimitSettings, PlacementSettings, TimeoutSettings
+from sfq_impl.gateway.naming import IdentitySettings
 from sfq_impl.gateway.reading import Secret
 
 WAITS = {"model": "hang", "prompt": "x"}

@@ -13,9 +13,9 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from sfq_impl.gateway.config import IdentitySettings, JwtSettings
 from sfq_impl.gateway.errors import Refusal
 from sfq_impl.gateway.identity import Identity, named_by_key
+from sfq_impl.gateway.naming import IdentitySettings, JwtSettings
 from sfq_impl.gateway.reading import Secret
 
 SIGNED_BY = "a key that is long enough for this algorithm"

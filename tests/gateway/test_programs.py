@@ -15,7 +15,8 @@ from gateway.running import FaultServer, Running, running
 from programs import SAMPLE
 from prometheus import promtool
 from sfq_impl.fleet.recording import Memory
-from sfq_impl.gateway.config import IdentitySettings, RecordSettings, Settings, ShadowSettings, parse
+from sfq_impl.gateway.config import RecordSettings, Settings, ShadowSettings, parse
+from sfq_impl.gateway.naming import IdentitySettings
 from sfq_impl.gateway.ordering import Ordering, ordering
 from sfq_impl.gateway.reading import ConfigError
 from sfq_impl.policy.others import GlobalStrictFairness, RoundRobinFairness, SfqFairness

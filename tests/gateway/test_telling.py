@@ -15,8 +15,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from gateway.asking import FAIRNESS, KEY, get, post
 from gateway.running import FaultServer, running
 from sfq_impl.gateway import logs
-from sfq_impl.gateway.config import IdentitySettings, JwtSettings
 from sfq_impl.gateway.metrics import Metrics
+from sfq_impl.gateway.naming import IdentitySettings, JwtSettings
 from sfq_impl.gateway.reading import Secret
 
 UPSTREAM = "upstream-key-that-nobody-sees"

@@ -14,7 +14,8 @@ import pytest
 from gateway.asking import CHAT, FAIRNESS, get, post, raw, written
 from gateway.running import HEAD, FaultServer, Running, chunk, running
 from sfq_impl.gateway import bodies, serving
-from sfq_impl.gateway.config import IdentitySettings, LimitSettings
+from sfq_impl.gateway.config import LimitSettings
+from sfq_impl.gateway.naming import IdentitySettings
 from sfq_impl.gateway.reading import Secret
 
 ECHO = {"model": "echo"}

@@ -3,29 +3,19 @@
 from __future__ import annotations
 
 import os
-import re
 import ssl
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
 
-from jwt import PyJWTError
-from jwt.algorithms import get_default_algorithms
-
+from sfq_impl.gateway.naming import ANONYMOUS, IdentitySettings
 from sfq_impl.gateway.ordering import ORDERS, Ordering, ordering
-from sfq_impl.gateway.reading import ConfigError, Reader, Secret, setting
+from sfq_impl.gateway.reading import Complaints, ConfigError, Reader, Secret, setting
 from sfq_impl.policy.identity import AGENT_HEADERS, DEFAULT_ID
 from sfq_impl.tokens import NoTokenizer, tokenizer
-
-Complaints = Iterator[tuple[str, str]]
-Source = Literal["header", "key", "jwt", "body"]
-FAIRNESS_HEADERS = ("x-llm-d-inference-fairness-id", "x-gateway-inference-fairness-id")
-"""The header that names the user, and its former name."""
-ANONYMOUS = "anonymous"
-HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
 
 @dataclass(frozen=True)
@@ -123,80 +113,6 @@ class CostSettings:
             yield "state", f"there is no folder {self.state.parent}; make it, or name another one"
         if self.ratio > 1:
             yield "ratio", f"is {self.ratio:g}; it is at most 1, the whole cap"
-
-
-@dataclass(frozen=True)
-class JwtSettings:
-    """Users named by a signed token."""
-
-    key: Secret = setting("the key that verifies the signature, as {env: NAME} or {file: path}")
-    algorithms: tuple[str, ...] = setting("the algorithms of signature that are taken", ("RS256",))
-    claim: str = setting("the claim that names the user", "sub")
-    audience: str | None = setting("the audience that the token must have", None)
-    issuer: str | None = setting("the issuer that the token must have", None)
-
-    def check(self) -> Complaints:
-        """What is wrong."""
-        if not self.algorithms or "none" in {name.lower() for name in self.algorithms}:
-            yield "algorithms", "name at least one, and never `none`: anybody could sign"
-            return
-        known = get_default_algorithms()
-        for name in self.algorithms:
-            if name not in known:
-                yield "algorithms", f"{name!r} is none; there are: {', '.join(sorted(set(known) - {'none'}))}"
-                return
-        if self.key is None:  # which has been told
-            return
-        try:
-            for name in self.algorithms:
-                known[name].prepare_key(self.key.reveal())
-        except (PyJWTError, TypeError, ValueError, AttributeError):
-            yield "key", f"is no key for {name}: HS256 and its like want the text that signs, others a public key (PEM)"
-
-
-@dataclass(frozen=True)
-class IdentitySettings:
-    """Who a request is from: the first source that says something decides."""
-
-    order: tuple[Source, ...] | None = setting(
-        "the sources, first to last; a header or a body may name anybody; where nothing is said `[key, jwt]` if one is "
-        "`required`, and else `[header, key, jwt, body]`",
-        None,
-    )
-    headers: tuple[str, ...] = setting("the headers that name the user", FAIRNESS_HEADERS)
-    keys: dict[str, Secret] = setting("API keys by the user that each stands for: {name: {env: NAME}}", dict)
-    jwt: JwtSettings | None = setting("how tokens are verified; without it none is looked at", None)
-    required: bool = setting("whether a request without a known key or a valid token is refused (401)", False)
-    default: str = setting(
-        f"the user where no source says anything; under a policy of queues `anonymous` is called `{DEFAULT_ID}`",
-        ANONYMOUS,
-    )
-    priority: str | None = setting(
-        "the header that tells the priority of a request, for a policy of queues; anybody may send it", None
-    )
-
-    def check(self) -> Complaints:
-        """What is wrong."""
-        if self.required and not self.keys and not self.jwt:
-            yield "required", "nobody could get in; add `keys` or `jwt`"
-        if not self.default:
-            yield "default", "is empty; give it a name"
-        if self.keys and "key" not in self.sources and not self.required:
-            yield "keys", "are not looked at; add `key` to `order`"
-        whose = dict[Secret, str]()
-        for user, key in self.keys.items():
-            if key is not None and whose.setdefault(key, user) != user:
-                yield "keys", f"{whose[key]} and {user} have the same key; give each one of its own"
-        for name in self.headers:
-            if name is not None and not HEADER.fullmatch(name):
-                yield "headers", f"{name!r} is no name of a header"
-
-    @property
-    def sources(self) -> tuple[Source, ...]:
-        """The order that counts: whoever must show who it is cannot say that it is somebody else."""
-        if self.order is not None:
-            return self.order
-        return ("key", "jwt") if self.required else ("header", "key", "jwt", "body")
 
 
 @dataclass(frozen=True)

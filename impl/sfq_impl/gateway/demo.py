@@ -22,8 +22,8 @@ import aiohttp
 from prometheus_client.parser import text_string_to_metric_families
 
 from sfq_impl.gateway import tiny_model
-from sfq_impl.gateway.config import FAIRNESS_HEADERS
 from sfq_impl.gateway.engine import DidNotStart, Process
+from sfq_impl.gateway.naming import FAIRNESS_HEADERS
 
 FLOODING, LIGHT = "flood", ("ann", "bob", "cid")
 USERS = (*LIGHT, FLOODING)

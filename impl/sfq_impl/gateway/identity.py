@@ -13,8 +13,8 @@ from hashlib import blake2b
 
 import jwt
 
-from sfq_impl.gateway.config import IdentitySettings
 from sfq_impl.gateway.errors import Refusal
+from sfq_impl.gateway.naming import IdentitySettings
 from sfq_impl.policy.identity import named
 
 LONGEST = 256

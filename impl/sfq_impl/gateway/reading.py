@@ -18,6 +18,9 @@ NULL, TEXT = "tag:yaml.org,2002:null", "tag:yaml.org,2002:str"
 BOOLEAN, INTEGER, FLOAT = "tag:yaml.org,2002:bool", "tag:yaml.org,2002:int", "tag:yaml.org,2002:float"
 CALLED = {str: "a text", int: "a whole number", float: "a number", bool: "true or false", Path: "the path of a file"}
 
+Complaints = Iterator[tuple[str, str]]
+"""What a `check` of settings says: a field, and what is wrong with it."""
+
 
 class ConfigError(Exception):
     """A file that cannot be used as it is: all that is wrong with it, one complaint a line."""
