@@ -11,9 +11,10 @@ from programs import SAMPLE
 from sfq_impl.policy.configuration import BadConfiguration, Configuration, check, made, parse, policies, queue_policy
 from sfq_impl.policy.identity import AGENT_HEADERS, DEFAULT_ID, DEPRECATED_HEADER, HEADER, fairness_id
 from sfq_impl.policy.others import GlobalStrictFairness, RoundRobinFairness, SfqFairness
-from sfq_impl.policy.parameters import ProgramAware, Settled
+from sfq_impl.policy.parameters import SETTLED, ProgramAware, Settled
 from sfq_impl.policy.program_aware import ProgramAwareFairness
 from sfq_impl.policy.settled import SettledFairness
+from sfq_spec.related import las, settled
 
 NAME = "program-aware-fairness"
 PLUGIN = f'{NAME} plugin "{NAME}"'
@@ -94,6 +95,28 @@ def test_a_wrong_parameter(parameters: dict[str, Any], said: str) -> None:
     with pytest.raises(BadConfiguration) as refused:
         made(NAME, parameters=parameters)
     assert said in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "said"),
+    [
+        ({"evictionTtlSeconds": -1}, "evictionTtlSeconds must be >= 0, got -1"),
+        ({"lasHalfLifeSeconds": -1}, "lasHalfLifeSeconds must be >= 0, got -1"),
+        ({"lasWeightService": 1}, "unknown field `lasWeightService`"),
+    ],
+)
+def test_a_wrong_parameter_of_the_settled_policy(parameters: dict[str, Any], said: str) -> None:
+    with pytest.raises(BadConfiguration, match=f"{SETTLED} plugin .*{said}"):
+        made(SETTLED, parameters=parameters)
+
+
+def test_unless_told_otherwise_the_models_remember_as_the_policies_do() -> None:
+    programs, accounts = ProgramAware(), Settled()
+    assert programs.half_life == accounts.las_half_life_seconds == 60
+    for model, policy in ((las.Las(), programs), (settled.Settled(), accounts)):
+        assert model.half_life == 60
+        assert model.ttl == policy.eviction_ttl_seconds == 3600
+        assert model.sweep == policy.eviction_sweep_seconds == 300
 
 
 def test_an_error_says_by_which_name_the_plugin_goes() -> None:

@@ -13,13 +13,13 @@ from sfq_impl.fleet.placement import Placement, Server
 from sfq_impl.fleet.policy import Usage
 from sfq_impl.fleet.request import Request
 from sfq_impl.policy.configuration import TYPES, made
-from sfq_impl.policy.interfaces import SECOND, FlowQueueAccessor, PriorityBandAccessor
+from sfq_impl.policy.interfaces import SECOND, FlowQueueAccessor, InferenceRequest, PriorityBandAccessor, Response
 from sfq_impl.policy.others import GlobalStrictFairness, RoundRobinFairness, SfqFairness
 from sfq_impl.policy.queue_policy import QueuePolicy
 from sfq_proofs.related.las_play import Clock, Play, program_aware
 from sfq_spec.related import policies
 from sfq_spec.scheduler import play as ask
-from sfq_spec.trace import Arrive, Cancel, Complete, Dispatch, InvalidCost, InvalidWeight, SetWeight
+from sfq_spec.trace import Arrive, Cancel, Complete, Dispatch, DuplicateRequest, InvalidCost, InvalidWeight, SetWeight
 
 
 def played(policy: Any, **more: Any) -> Play:
@@ -114,6 +114,32 @@ def test_round_robin_begins_anew_where_its_place_is_gone() -> None:
     play.clock.at(301)
     play.arrive("A2")
     assert play.send(3) == "A2 C1 D1", "B's queue is registered no more"
+
+
+def test_a_queue_that_is_shorter_and_not_empty_keeps_no_other_one_registered() -> None:
+    play = played(RoundRobinFairness())
+    play.arrive("A1", "A2", "B1")
+    assert play.send(2) == "A1 B1"
+    play.clock.at(301)
+    play.arrive("C1")
+    assert play.send() == "A2"
+    [band] = play.policy._bands.values()
+    assert [queue.flow_key.id for queue in band.queues()] == ["A", "C"]
+
+
+def test_under_sfq_an_answer_that_goes_on_ends_nothing() -> None:
+    """An id is free when the last piece has come, and not before."""
+    play = played(SfqFairness())
+    play.arrive("A1")
+    assert play.send() == "A1"
+    request = InferenceRequest("A1", "A", 1)
+    play.fairness.response_body(request, Response(end_of_stream=False))
+    play.fairness.response_body(request, None)
+    with pytest.raises(DuplicateRequest):
+        play.arrive("A1")
+    play.fairness.response_body(request, Response(end_of_stream=True))
+    play.arrive("A1")
+    assert play.send() == "A1"
 
 
 def test_bands_go_by_strict_priority_and_each_has_its_own_turn() -> None:

@@ -14,6 +14,7 @@ from sfq_impl.fleet.placement import Server
 from sfq_impl.fleet.simulation.run import simulate
 from sfq_impl.fleet.simulation.scenario import draw
 from sfq_proofs.fleet.faults import FAULTS, planted
+from sfq_spec.conformance.audit import fleet
 from sfq_spec.conformance.audit.fleet import FleetFinding, audit_fleet
 from sfq_spec.conformance.audit.records import Unreadable
 from sfq_spec.fleet import Room, fixed, is_over, once, within
@@ -53,6 +54,7 @@ RIGHT = {
     "a completion of what waits is none": ("+a, a., a>one, a.", {"completed": 1}),
     "begun before the trace": ("a., +b, b>one, b.", {"completed": 2}),
     "what has moved is on no server": ("+a, +b, a>two, b>two, a. two one, b.", {"completed": 2}),
+    "what may still be found to have moved": ("+a, +b, a>two, b>two, a., b. two one", {"completed": 2}),
     "what has failed may have left before": ("+a, +b, a>two, b>two, a.failed, b.", {"failed": 1, "completed": 1}),
     "a server whose room is not told": ("+a, +b, a>three, b>three, a.", {"completed": 1}),
     "nobody waits": (">, +a, -a", {"cancelled": 1}),
@@ -86,6 +88,8 @@ WRONG = {
 def test_what_is_right_conforms(told: str, ended: dict[str, int]) -> None:
     found = audited(told)
     assert (found.wrong, found.verdict, dict(found.ended)) == (None, "conforms", ended)
+    accepted = {each[1:].split()[0] for each in told.split(", ") if each.startswith("+")}
+    assert found.begun_before == (0 if "a" in accepted else told.count("a."))
 
 
 @pytest.mark.claims("FLEET-ONCE", "FLEET-CAP")
@@ -116,6 +120,16 @@ def test_a_trace_that_ends_too_early_has_no_verdict() -> None:
     open_ = audited("+a, +b, +c, a>two, b>two, -c")
     assert (open_.verdict, open_.undecided) == ("no verdict", "two at line 5")
     assert audited("+a, +b, a>two, b>two, b. two one").verdict == "conforms"
+
+
+def test_only_the_latest_ends_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An id that has been free again in between counts from its last end."""
+    monkeypatch.setattr(fleet, "LATEST", 2)
+    again = "+a, -a, +b, -b, +a, -a, +c, -c"
+    assert audited(f"{again}, b.").begun_before == 1
+    wrong = audited(f"{again}, a.").wrong
+    assert wrong is not None
+    assert wrong.sentence == "a ends a second time"
 
 
 def test_the_predicates_themselves() -> None:

@@ -57,8 +57,6 @@ class PriorityBand:
     def __init__(self, priority: int, policy_state: Any = None, kept: int = KEPT) -> None:
         self.priority = priority
         self.policy_state = policy_state
-        self.waiting = 0
-        """Requests in all queues."""
         self._kept = kept
         self._queues: dict[str, FlowQueue] = {}
         self._empty = OrderedDict[str, FlowQueue]()
@@ -79,13 +77,11 @@ class PriorityBand:
             queue = self._queues[item.key.id] = FlowQueue(item.key)
         self._empty.pop(item.key.id, None)
         queue.push(item)
-        self.waiting += 1
 
     def remove(self, item: Item, now: int) -> None:
         """A request leaves its queue."""
         queue = self._queues[item.key.id]
         queue.remove(item, now)
-        self.waiting -= 1
         if not queue:
             self._empty[item.key.id] = queue
 

@@ -8,7 +8,7 @@ counts what was completed there, and nothing else.
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -107,8 +107,8 @@ class Fleet:
         self._on: dict[str, dict[str, Way]] = {}
         """What is on each server, by request."""
         self._crowds: list[Crowd] = []
-        self._ended: set[str] = set()
-        self._ended_in_order: deque[str] = deque()
+        self._ended: dict[str, None] = {}
+        """The latest, the latest last."""
 
     def see(self, entry: Entry, place: str) -> Wrong | None:
         """Note one event; what is wrong with it. Raises `Unreadable`, without a place, where the trace has gaps."""
@@ -137,7 +137,7 @@ class Fleet:
         if not once(1 + (request in self._live), 0):
             return self._broken(f"{request} is accepted again, and has not ended")
         self._live[request] = Way(tokens)
-        self._ended.discard(request)
+        self._ended.pop(request, None)
         self.found.accepted += 1
         return None
 
@@ -197,10 +197,9 @@ class Fleet:
         return Wrong(self.found.events - 1, said, (), ("FLEET-ONCE",))
 
     def _remember(self, request: str) -> None:
-        self._ended.add(request)
-        self._ended_in_order.append(request)
-        if len(self._ended_in_order) > LATEST:
-            self._ended.discard(self._ended_in_order.popleft())
+        self._ended[request] = None
+        if len(self._ended) > LATEST:
+            del self._ended[next(iter(self._ended))]
 
     def finish(self) -> FleetFinding:
         """What was found, when all has been seen."""
