@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,11 @@ from sfq_impl.fleet.placement import Server
 from sfq_impl.fleet.simulation.run import simulate
 from sfq_impl.fleet.simulation.scenario import draw
 from sfq_proofs.fleet.faults import FAULTS, planted
+from sfq_spec.competition import Competition
 from sfq_spec.conformance.audit import fleet
 from sfq_spec.conformance.audit.fleet import FleetFinding, audit_fleet
 from sfq_spec.conformance.audit.records import Unreadable
-from sfq_spec.fleet import Room, fixed, is_over, once, within
+from sfq_spec.fleet import Room, fixed, is_over, once, same_meters, within
 from sfq_spec.trace import decode
 
 ROOMS = {"one": Room(2, 10), "two": Room(1)}
@@ -140,6 +142,18 @@ def test_the_predicates_themselves() -> None:
     assert not within([0, 0, 0], Room(2))
     assert fixed([3, 3])
     assert not fixed([3, 4])
+
+
+def test_meters_are_the_same_where_v_is_and_whoever_is_ahead() -> None:
+    meters = {"ahead": Fraction(5), "at": Fraction(3), "behind": Fraction(1)}
+    told = Competition(Fraction(3), meters, dict.fromkeys(meters, True), dict.fromkeys(meters, Fraction(1)))
+    same = {"ahead": Fraction(2), "at": Fraction(0)}
+    assert same_meters(3, same, told)
+    assert same_meters(3, same | {"behind": -7}, told), "who is not ahead may be forgotten"
+    assert not same_meters(2, same, told)
+    assert not same_meters(3, same | {"ahead": 1}, told)
+    assert not same_meters(3, same | {"at": 1}, told)
+    assert not same_meters(3, {"at": 0}, told)
 
 
 def rooms_of(servers: Iterable[Server]) -> dict[str, Room]:
