@@ -9,6 +9,8 @@ READY := $(VENV)/.ready
 LOCK := requirements-dev.lock
 ORACLE := build/oracle
 ORACLE_LOCK := requirements-oracle.lock
+GO := build/go
+GO_LOCK := requirements-go.lock
 PIP_TOOLS := 7.6.2
 # Those marked `integration` too.
 EVERY := -m "integration or not integration"
@@ -48,9 +50,9 @@ bench: $(READY) ## Measure scheduler, audit, kit, dispatcher and gateway against
 	$(BIN)/python tests/benchmarks/fleet.py
 	$(BIN)/python tests/benchmarks/gateway.py
 
-test-integrations: $(ORACLE)/.ready ## Run what is slow and real: engines, promtool, a simulator and libraries of others
+test-integrations: $(ORACLE)/.ready $(GO)/.ready ## Run what is slow and real: engines, promtool, Go, a simulator and libraries of others
 	$(BIN)/python tests/third_party/environment.py
-	SFQ_ORACLE=required SFQ_THIRD_PARTY=required $(BIN)/pytest -m integration -n auto --maxprocesses 4 \
+	SFQ_GO=required SFQ_ORACLE=required SFQ_THIRD_PARTY=required $(BIN)/pytest -m integration -n auto --maxprocesses 4 \
 	  --ignore tests/gateway --ignore tests/integrations $(ARGS)
 	$(BIN)/pytest -m integration --durations 10 --ignore tests/integrations/vllm tests/gateway tests/integrations $(ARGS)
 
@@ -111,6 +113,12 @@ help: ## Show this list
 $(ORACLE)/.ready: $(ORACLE_LOCK) $(READY)
 	@rm -rf $(ORACLE)
 	@$(BIN)/pip install -qq --no-deps --ignore-requires-python --require-hashes --target $(ORACLE) -r $(ORACLE_LOCK)
+	@touch $@
+
+# A compiler, for the skeleton in Go. Nothing in it is imported.
+$(GO)/.ready: $(GO_LOCK) $(READY)
+	@rm -rf $(GO)
+	@$(BIN)/pip install -qq --no-deps --only-binary :all: --require-hashes --target $(GO) -r $(GO_LOCK)
 	@touch $@
 
 $(READY): pyproject.toml $(LOCK)

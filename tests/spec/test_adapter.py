@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -19,7 +21,10 @@ from sfq_spec.conformance.subjects import Errored, ProcessSubject, Skipped
 from sfq_spec.conformance.validate import bundled, smoke
 from sfq_spec.trace import Arrive, Cancel, Dispatch, Event
 
+CHECKOUT = Path(__file__).resolve().parents[2]
 SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+GO = CHECKOUT / "build/go/go/bin"
+"""Where `make test-integrations` puts the compiler."""
 STRICT = ("-std=c99", "-pedantic", "-Wall", "-Wextra", "-Wconversion", "-Werror")
 
 
@@ -32,15 +37,21 @@ class Told(Protocol):
 Running = Callable[..., Told]
 
 
+LANGUAGES = [pytest.param(each, marks=pytest.mark.integration if each is Language.GO else ()) for each in Language]
+
+
 def tool(name: str) -> str:
-    """The path of a compiler or interpreter; the test is skipped where it is missing."""
-    found = shutil.which(name)
-    if found is None:
-        pytest.skip(f"there is no {name} on this machine")
-    return found
+    """The path of a compiler or interpreter; the test is skipped where it is missing, or fails if it is required."""
+    found = shutil.which(name, path=f"{GO}{os.pathsep}{os.environ['PATH']}")
+    if found is not None:
+        return found
+    absent = f"there is no {name} on this machine"
+    if os.environ.get(f"SFQ_{name.upper()}") == "required":
+        pytest.fail(absent)
+    pytest.skip(absent)
 
 
-def ready(language: Language, folder: Path, text: str = "") -> list[str]:
+def ready(language: Language, folder: Path, text: str = "", *more: Path) -> list[str]:
     """The command of the adapter of a language, or of another text, compiled if need be."""
     source, program = folder / NAMES[language], folder / "adapter"
     source.write_text(text or skeleton(language), encoding="utf-8")
@@ -54,8 +65,9 @@ def ready(language: Language, folder: Path, text: str = "") -> list[str]:
         case Language.RUST:
             compiled = [tool("rustc"), "-D", "warnings", "-o", str(program), str(source)]
         case Language.GO:
-            compiled = [tool("go"), "build", "-o", str(program), str(source)]
-    told = subprocess.run(compiled, capture_output=True, text=True, check=False)
+            compiled = [tool("go"), "build", "-o", str(program), str(source), *map(str, more)]
+    alone = os.environ | {"GOTOOLCHAIN": "local", "GO111MODULE": "off", "GOCACHE": str(CHECKOUT / "build/go/cache")}
+    told = subprocess.run(compiled, capture_output=True, text=True, check=False, env=alone)
     assert told.returncode == 0, told.stderr
     return [str(program)]
 
@@ -72,7 +84,7 @@ def in_order(events: Sequence[Event]) -> list[str | None]:
     return sent
 
 
-@pytest.mark.parametrize("language", Language)
+@pytest.mark.parametrize("language", LANGUAGES)
 def test_the_adapter_speaks_the_protocol_and_sends_in_order(language: Language, tmp_path: Path) -> None:
     cases = [case for case in bundled().cases if not Capabilities().lacks(case.requires)]
     odd = '"\\/\b\f\n\r\t\x01\x7f\u2028é\ufffd\U0001f600 '
@@ -98,7 +110,7 @@ FAILING = {
 """The dispatch of each skeleton whose language has errors, and one that fails."""
 
 
-@pytest.mark.parametrize("language", FAILING)
+@pytest.mark.parametrize("language", [each for each in LANGUAGES if each.values[0] in FAILING])
 def test_the_adapter_tells_an_error_and_goes_on(language: Language, tmp_path: Path) -> None:
     right, failing = FAILING[language]
     command = ready(language, tmp_path, skeleton(language).replace(right, failing))
@@ -160,6 +172,39 @@ def test_go_is_balanced() -> None:
     assert [text.count(one) for one in "({["] == [text.count(one) for one in ")}]"]
     used = {"bufio.", "json.", "fmt.", "big.", "os.", "strings."}
     assert {name for name in used if name in text.partition(")\n")[2]} == used
+
+
+FAULTS_IN_GO = {
+    "no floor": ("later(s.meters[user], s.v)", "s.meters[user]"),
+    "no reset": ("later(s.v, meter)", "later(s.v, s.v)\n_ = meter"),
+    "ids are free at once": ("s.flying[sent.id] = true", ""),
+}
+"""Parts of a scheduler, and what to put in their place."""
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("fault", [None, *FAULTS_IN_GO])
+def test_a_scheduler_in_go_is_judged(command: Running, tmp_path: Path, fault: str | None) -> None:
+    """The skeleton with a scheduler in place of its own, which can do everything and counts in exact numbers."""
+    before, _, rest = skeleton(Language.GO).partition("// Scheduler: YOUR SCHEDULER GOES HERE")
+    text = before + rest[rest.index("type event struct") :]
+    text = re.sub(r'(": +)false', r"\1true", text).replace('"integer", //', '"rational", //')
+    source = (CHECKOUT / "tests/schedulers/sfq.go").read_text(encoding="utf-8")
+    part, other = FAULTS_IN_GO[fault] if fault else ("", "")
+    assert part in source
+    (scheduler := tmp_path / "sfq.go").write_text(source.replace(part, other), encoding="utf-8")
+    told = command("validate", "--", *ready(Language.GO, tmp_path, text, scheduler))
+    verdict = told.out.splitlines()[-1]
+    assert (told.status, verdict.split(":")[0]) == ((1, "does not conform") if fault else (0, "conforms"))
+    assert ", 0 skipped, " in verdict
+
+
+@pytest.mark.integration
+def test_what_is_in_go_is_as_its_formatter_has_it(tmp_path: Path) -> None:
+    (tmp_path / "adapter.go").write_text(skeleton(Language.GO), encoding="utf-8")
+    shutil.copy(CHECKOUT / "tests/schedulers/sfq.go", tmp_path)
+    told = subprocess.run([tool("gofmt"), "-l", str(tmp_path)], capture_output=True, text=True, check=True)
+    assert told.stdout == ""
 
 
 def test_the_command_writes_it(command: Running, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
