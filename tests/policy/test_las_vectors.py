@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 
 import msgspec
@@ -146,6 +147,15 @@ def test_a_pick_that_rounding_might_change_makes_no_vector() -> None:
     close = json.loads(json.dumps(case.events).replace('"input_tokens": 100,', '"input_tokens": 2500,'))
     with pytest.raises(Unsure, match="too close"):
         make("close", "", case.mode, close, parameters=case.parameters)
+
+
+def test_services_that_floating_point_has_nothing_left_of_are_no_tie() -> None:
+    """After 1,400 half-lives B has less, by less than the least number; a tie of the same services is one."""
+    for mine, unsure in ((20, True), (10, False)):
+        events = Script().attain(A=mine, B=10).at("700").arrive("A1", "B1").send(2).events
+        with pytest.raises(Unsure, match="too close") if unsure else nullcontext():
+            case = make("tiny", "", "development-2026-08", events, parameters={"lasHalfLifeSeconds": 0.5})
+            assert "ties" in case.requires
 
 
 def test_our_own_policy_conforms() -> None:

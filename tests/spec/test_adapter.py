@@ -202,8 +202,9 @@ def test_a_scheduler_in_go_is_judged(command: Running, tmp_path: Path, fault: st
 @pytest.mark.integration
 def test_what_is_in_go_is_as_its_formatter_has_it(tmp_path: Path) -> None:
     (tmp_path / "adapter.go").write_text(skeleton(Language.GO), encoding="utf-8")
-    shutil.copy(CHECKOUT / "tests/schedulers/sfq.go", tmp_path)
-    told = subprocess.run([tool("gofmt"), "-l", str(tmp_path)], capture_output=True, text=True, check=True)
+    told = subprocess.run(
+        [tool("gofmt"), "-l", str(tmp_path), str(CHECKOUT / "tests")], capture_output=True, text=True, check=True
+    )
     assert told.stdout == ""
 
 

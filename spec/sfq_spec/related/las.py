@@ -32,6 +32,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import partial
 from typing import ClassVar, Literal, TypeVar
 
 from sfq_spec.related.attained import added
@@ -74,6 +75,8 @@ class Programs:
     """Requests that have been dispatched and have not ended, by program."""
     emptied: Mapping[str, Fraction] = field(default_factory=dict)
     """Since when the queue of a program is empty; v1 only."""
+    swept: Fraction = Fraction(0)
+    """When the latest sweep was that has been taken account of."""
 
 
 At = Situation[Programs]
@@ -116,11 +119,8 @@ class Las(Method[Programs]):
 
     def arrive(self, at: At, job: Job) -> Programs:
         """A queue that has a request is not empty."""
-        programs, user = at.state, job.user
-        if (program := programs.known.get(user)) and program.visits:
-            program = replace(program, service=self._left(program), visits=0)
-            programs = replace(programs, known={**programs.known, user: program})
-        return replace(programs, emptied=_but(programs.emptied, user))
+        programs = self._settled(at.state, job.user)
+        return replace(programs, emptied=_but(programs.emptied, job.user))
 
     def dispatch(self, at: At) -> tuple[Programs, Job]:
         """Sweep, decay, choose; nothing is charged, but the request is in flight."""
@@ -136,13 +136,21 @@ class Las(Method[Programs]):
 
     def complete(self, at: At, job: Job, outcome: Outcome, told: Facts) -> Programs:
         """What was used is added to the service, and the request is in flight no more."""
-        user, programs = job.user, at.state
+        user, programs = job.user, self._settled(self._swept(at.state, at.time), job.user)
+        at = replace(at, state=programs)
         left = programs.in_flight[user] - 1
         in_flight = {**_but(programs.in_flight, user), **({user: left} if left else {})}
         known = _but(programs.known, user)
         if (program := self._added(at, user, number(used(job, outcome, told)))).service.sign:
             known[user] = program
         return _relevant(replace(programs, known=known, in_flight=in_flight))
+
+    def _settled(self, programs: Programs, user: str) -> Programs:
+        """What visits have taken from the service of a program is gone for good."""
+        if not (program := programs.known.get(user, NEW)).visits:
+            return programs
+        program = replace(program, service=self._left(program), visits=0)
+        return replace(programs, known={**programs.known, user: program})
 
     def _added(self, at: At, user: str, used: Halving) -> Program:
         """More service. What is due until now still is, with v2, and later; with v1 it is forfeited."""
@@ -169,14 +177,8 @@ class Las(Method[Programs]):
 
     def _chosen(self, at: At, programs: Programs) -> str:
         """The program of greatest score: of two, the sign of the difference of their scores times the range decides."""
-
-        def part(factor: Fraction, user: str) -> Part:
-            program = programs.known.get(user, NEW)
-            return factor, program.service, self._lives(program, at.time)
-
-        def above(user: str, other: str) -> int:
-            return sign((part(ONE, user), part(-ONE, other)))
-
+        above = partial(self.above, at, programs)
+        part = partial(self._part, at, programs)
         wait = _normal({user: Fraction((at.time - at.head(user).time) * 1000 // 1) for user in at.queues})
         first, *others = sorted(at.queues)
         least = most = first
@@ -190,6 +192,14 @@ class Las(Method[Programs]):
             gain = sign((*served, part(ahead, most), part(-ahead, least))) if spread else ahead
             first = user if gain > 0 else first
         return first
+
+    def above(self, at: At, programs: Programs, user: str, other: str) -> int:
+        """1 where a program has attained more than another one, −1 where less, 0 where exactly as much."""
+        return sign((self._part(at, programs, ONE, user), self._part(at, programs, -ONE, other)))
+
+    def _part(self, at: At, programs: Programs, factor: Fraction, user: str) -> Part:
+        program = programs.known.get(user, NEW)
+        return factor, program.service, self._lives(program, at.time)
 
     def _visited(self, at: At, programs: Programs) -> Programs:
         """What a pick takes from the service of idle programs whose queues it comes by; v1 only."""
@@ -205,16 +215,16 @@ class Las(Method[Programs]):
         return replace(programs, known=known)
 
     def _swept(self, programs: Programs, time: Fraction) -> Programs:
-        """Programs are forgotten that were there too long at the latest sweep."""
-        if not self.ttl:
-            return programs
+        """Programs are forgotten that were there too long at the latest sweep, if it has not been taken account of."""
         sweep = time // self.sweep * self.sweep
+        if not self.ttl or sweep <= programs.swept:
+            return programs
         known = {
             user: program
             for user, program in programs.known.items()
             if user in programs.in_flight or sweep - program.completed <= self.ttl
         }
-        return _relevant(replace(programs, known=known))
+        return _relevant(replace(programs, known=known, swept=sweep))
 
     def _emptied(self, programs: Programs, user: str, time: Fraction) -> Programs:
         if self.version == "v2":

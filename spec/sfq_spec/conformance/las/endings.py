@@ -71,6 +71,16 @@ class FirstCompletionCounts(Fault):
         return program if before is None else replace(program, completed=before.completed)
 
 
+class SweepsAtPicks(Fault):
+    """What a sweep forgets is found out afterwards, by what is in flight then.
+
+    A program is forgotten that was in use when the sweep came by.
+    """
+
+    def _swept(self, programs: Programs, time: Fraction) -> Programs:
+        return super()._swept(replace(programs, swept=Fraction(0)), time)
+
+
 class TtlOfZeroForgets(Fault):
     """A time to live of 0 is taken for no time, and not for ever.
 

@@ -219,6 +219,20 @@ def _of_second_ends(case: Maker) -> Iterator[LasCase]:
         again.attain(B=50).arrive("B1", "A2").send(2),
         "CompletesOnce",
     )
+    kept = Script().serve("A0", 60).complete("A0", 60).at("3900").attain(B=50).at("3901").arrive("A1").send()
+    yield case(
+        "one-less-than-none-at-the-sweep",
+        "A has one less than none in flight when the sweep comes by, and none afterwards: it is not forgotten until "
+        "the next sweep, and has 120.",
+        kept.arrive("B1", "A2").send(2),
+        "SweepsAtPicks",
+    )
+    yield case(
+        "second-end-of-the-forgotten",
+        "A has been forgotten when a completion comes again: it has 10, and not 70, between C's 5 and B's 50.",
+        Script().serve("A0", 60).at("3900").complete("A0", 10).attain(B=50, C=5).arrive("A1", "B1", "C1").send(3),
+        "CompletesOnce",
+    )
 
 
 def _of_the_release(case: Maker) -> Iterator[LasCase]:
@@ -228,6 +242,12 @@ def _of_the_release(case: Maker) -> Iterator[LasCase]:
         Script().serve("A0", 50).complete("A0", 50).attain(C=1, B=60).arrive("B1", "A1").send(2),
         "CompletesOnce",
         "DecaysInFlight",
+    )
+    yield case(
+        "second-end-after-decay",
+        "Two picks have left 25 of 100 when a completion comes again: A has 55, not 130, between 40 of C and 80 of B.",
+        Script().attain(A=100).send(2).complete("A0", 30).attain(B=160, C=40).arrive("A1", "B1", "C1").send(3),
+        "CompletesOnce",
     )
     yield case(
         "picks-without-a-choice",

@@ -82,8 +82,9 @@ class Following(Las):
 
     def complete(self, at: Situation[Programs], job: Job, outcome: Outcome, told: Facts) -> Programs:
         """One less in flight, also where none was: a count below zero is not zero."""
-        flying = {job.user: 0} | dict(at.state.in_flight)
-        return super().complete(replace(at, state=replace(at.state, in_flight=flying)), job, outcome, told)
+        programs = self._swept(at.state, at.time)
+        programs = replace(programs, in_flight={job.user: 0} | dict(programs.in_flight))
+        return super().complete(replace(at, state=programs), job, outcome, told)
 
     def empty_pick(self, at: Situation[Programs]) -> Programs:
         """What a pick does where nobody waits."""
@@ -94,7 +95,8 @@ class Following(Las):
         scores, slack = self.scores(at, programs)
         close = [user for user in sorted(scores) if user != right and scores[right].score - scores[user].score <= slack]
         plain = slack <= SMALL
-        self.tied[:] = [user for user in close if plain and scores[user] == scores[right]]
+        alike = [user for user in close if plain and scores[user] == scores[right]]
+        self.tied[:] = [user for user in alike if not self.above(at, programs, user, right)]
         self.near[:] = [user for user in close if user not in self.tied]
         followed = [*self.near, *(self.tied if self.any_tie else ())]
         return next((user for user in self.wanted if user in followed), right)

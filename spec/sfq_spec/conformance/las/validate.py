@@ -81,7 +81,7 @@ def validate(
     for judged in _random(subject, report, budget, seed, show):
         _note(report, judged)
     if report.failed:
-        report.diagnosis = diagnosis(report.judged)
+        report.diagnosis = diagnosis(report.judged) if report.wrong else Diagnosis()
     elif not report.conforms:
         why = "; ".join(sorted({result.reason or "excused" for result in report.results}))
         raise NoVerdict(f"nothing was checked: {why or 'there is no case'}")
@@ -89,7 +89,9 @@ def validate(
 
 
 def diagnosis(judged: Sequence[Judged]) -> Diagnosis:
-    """The wrong models that answer just like the policy, in every case that was played."""
+    """The wrong models that answer just like the policy, in every case; none where that is what it should answer."""
+    if all(judge(each.case, each.answers) is None for each in judged if each.answers):
+        return Diagnosis()
     runs = [(each.case, lines(each.case.events), each.answers) for each in judged if each.answers]
     alike = [name for name, fault in FAULTS.items() if runs and all(_alike(fault, *run) for run in runs)]
     return Diagnosis(tuple(Mutant(name, " ".join(told_of(name)), "") for name in alike))

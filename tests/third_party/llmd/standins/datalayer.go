@@ -1,0 +1,3 @@
+package datalayer
+
+type EndpointMetadata struct{}

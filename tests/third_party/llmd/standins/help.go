@@ -1,0 +1,3 @@
+package metrics
+
+func HelpMsgWithStability(text, stability string) string { return "[" + stability + "] " + text }

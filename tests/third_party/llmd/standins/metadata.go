@@ -1,0 +1,3 @@
+package metadata
+
+const DefaultFairnessID = "default-flow"

@@ -1,0 +1,3 @@
+package metrics
+
+const LLMDRouterEndpointPickerSubsystem = "llm_d_epp"
