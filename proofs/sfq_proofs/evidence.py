@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from concurrent.futures import Executor, Future
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -13,6 +12,7 @@ from sfq_proofs.finding import Finding
 from sfq_proofs.searches.witness import Witness, holds_for_the_article, replay, shortest
 from sfq_proofs.solver.induction import Verdict, prove, refuted
 from sfq_proofs.solver.kill_table import EXPECTED
+from sfq_proofs.workers import workers
 from sfq_spec.claims import CLAIMS, Claim
 from sfq_spec.mutants import BY_NAME, MUTANTS
 
@@ -98,7 +98,7 @@ def gather(only: str | None = None, tell: Tell = lambda done: None) -> Evidence:
 
     Searches and mutants go to processes of their own, while the obligations are put here.
     """
-    with ProcessPoolExecutor(max_workers=min(4, os.cpu_count() or 1)) as pool:
+    with workers(4) as pool:
         killing = kill_all(pool, only)
         searching = [
             (search.name, pool.submit(_search, place))

@@ -130,7 +130,7 @@ def test_the_last_run_of_all_contracts() -> None:
 @pytest.mark.claims("IMPL-REFINE")
 @pytest.mark.deep
 def test_up_to_two_users() -> None:
-    assert [said for said in confirm_all(2, lambda said: None, workers=1) if not said.confirmed] == []
+    assert [said for said in confirm_all(2, lambda said: None, most=1) if not said.confirmed] == []
 
 
 @pytest.mark.claims("IMPL-REFINE")

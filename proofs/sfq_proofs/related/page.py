@@ -5,10 +5,8 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import fields
 from difflib import unified_diff
 from fractions import Fraction
@@ -18,6 +16,7 @@ from itertools import product
 from sfq_proofs.related.granularity import Granularity, worst_lead
 from sfq_proofs.related.known import known
 from sfq_proofs.related.search import Found, search
+from sfq_proofs.workers import workers
 from sfq_spec.comparison.compare import compare, scenario
 from sfq_spec.comparison.told import table
 from sfq_spec.conformance.shorthand import write
@@ -51,11 +50,11 @@ def differences(old: str, new: str) -> Iterator[str]:
 def blocks(tell: Tell = lambda what: None) -> dict[str, str]:
     """Every table; about a minute on two cores."""
     jobs = list(product(SHOWN, BY_ID))
-    with ProcessPoolExecutor(min(os.cpu_count() or 1, 8)) as workers:
-        drawn = [workers.submit(figures, name) for name in SCENARIOS]
-        leads = [workers.submit(worst_lead, policy) for policy in SHOWN]
+    with workers(8) as pool:
+        drawn = [pool.submit(figures, name) for name in SCENARIOS]
+        leads = [pool.submit(worst_lead, policy) for policy in SHOWN]
         found = []
-        for one in workers.map(_asked, jobs):
+        for one in pool.map(_asked, jobs):
             found.append(one)
             tell(f"{policies.titled(one.policy)}: {one.question}")
         made = {"questions": questions(found), "runs": runs(found), **quick()}

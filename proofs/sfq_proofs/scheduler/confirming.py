@@ -11,13 +11,11 @@ import argparse
 import ast
 import datetime
 import hashlib
-import os
 import platform
 import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -35,6 +33,7 @@ import sfq_impl
 from sfq_proofs.scheduler import symbolic
 from sfq_proofs.scheduler.faults import Fault, plant
 from sfq_proofs.scheduler.symbolic import PLAIN, Contract, begins, contracts, functions, steps
+from sfq_proofs.workers import workers
 
 FILE = Path(__file__).resolve().parents[1] / "data" / "symbolic.json"
 PATIENCE = 120.0
@@ -111,12 +110,12 @@ def _chunk(chosen: Sequence[Contract]) -> list[Said]:
     return list(confirm(chosen))
 
 
-def confirm_all(users: int, tell: Callable[[Said], None], workers: int | None = None) -> list[Said]:
+def confirm_all(users: int, tell: Callable[[Said], None], most: int | None = None) -> list[Said]:
     """Every contract of up to so many users, several at a time."""
     chosen = [contract for count in range(1, users + 1) for contract in contracts(count)]
     chunks = [chosen[at : at + 10] for at in range(0, len(chosen), 10)]
     said: list[Said] = []
-    with ProcessPoolExecutor(max_workers=workers or os.cpu_count() or 1) as pool:
+    with workers(most) as pool:
         for some in pool.map(_chunk, chunks):
             said += some
             for one in some:

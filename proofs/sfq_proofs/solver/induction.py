@@ -136,6 +136,7 @@ def _grounded(expression: Any, world: Sequence[Any], known: dict[int, Any]) -> A
 def _solver(assertions: Sequence[Any], patience: int) -> Any:
     solver = z3.Solver()
     solver.set("timeout", patience)
+    solver.set("ctrl_c", False)  # an interrupt is for Python: Z3 would take it for `unknown`, and go on
     solver.set("random_seed", 0)
     solver.add(*assertions)
     return solver

@@ -74,6 +74,7 @@ def by_the_solver(
     named = {name: z3.Const(f"told:{name}", value.sort()) for name, value in told.items()}
     equations = [named[name] == value for name, value in told.items()]
     solver = z3.Solver()
+    solver.set("ctrl_c", False)
     solver.add(*grounded([*state, *logic.facts, *equations], list(world.values())))
     if solver.check() != z3.sat:
         raise ValueError(f"{kind} has no outcome")
