@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from sfq_proofs.solver.kill_table import EXPECTED
+
 README = Path(__file__).resolve().parents[1] / "README.md"
 COMMAND = f"{shlex.quote(sys.executable)} -c 'from sfq_spec.cli import main; main()'"
 
@@ -46,6 +48,14 @@ def test_a_session_at_the_shell_prints_what_is_shown(session: str, tmp_path: Pat
 @pytest.mark.parametrize("session", blocks("pycon"), ids=lambda _: "README")
 def test_a_session_in_python_prints_what_is_shown(session: str) -> None:
     assert failures_in_python(session) == 0
+
+
+def test_what_breaks_down_for_a_mutant_is_counted_right() -> None:
+    told = re.findall(r"^(\S+) +dead  (.*), and (\d+) more ", README.read_text(encoding="utf-8"), re.MULTILINE)
+    assert len(told) == 2
+    assert [(first, int(more)) for _, first, more in told] == [
+        (EXPECTED[mutant][0], len(EXPECTED[mutant]) - 1) for mutant, _, _ in told
+    ]
 
 
 def test_readme_has_a_session_of_each_kind() -> None:

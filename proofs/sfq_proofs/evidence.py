@@ -62,6 +62,8 @@ class Evidence:
     verdicts: tuple[Verdict, ...]
     findings: tuple[Finding, ...]
     kills: tuple[Kill, ...]
+    only: str | None = None
+    """The one claim that it was gathered for; None where for all."""
 
     @property
     def holds(self) -> bool:
@@ -76,6 +78,8 @@ class Evidence:
     def summaries(self) -> Iterator[Summary]:
         """The claims in the order of the ledger. A claim that no mutant fails does not hold: it says nothing."""
         for claim in CLAIMS:
+            if self.only not in (None, claim.id):
+                continue
             verdicts = [verdict for verdict in self.verdicts if claim.id in verdict.claims]
             findings = [finding for finding in self.findings if claim.id in finding.claims]
             mutants = [kill.mutant for kill in self.kills if claim.id in kill.claims]
@@ -112,6 +116,7 @@ def gather(only: str | None = None, tell: Tell = lambda done: None) -> Evidence:
         tuple(verdicts),
         tuple(finding for finding in findings if only is None or only in finding.claims),
         tuple(killed for killed in kills if only is None or only in killed.claims),
+        only,
     )
 
 

@@ -29,6 +29,12 @@ def test_whole_evidence_holds() -> None:
     assert WHOLE.holds
 
 
+def test_evidence_that_was_gathered_for_one_claim_speaks_of_no_other() -> None:
+    shared = replace(PROVED, claims=("INV-MONO", "INV-LOWER"))
+    assert len(list(replace(WHOLE, verdicts=(shared,)).summaries())) == 2
+    assert [one.claim.id for one in replace(WHOLE, verdicts=(shared,), only="INV-MONO").summaries()] == ["INV-MONO"]
+
+
 @pytest.mark.parametrize(
     "broken",
     [
