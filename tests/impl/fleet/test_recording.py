@@ -163,11 +163,11 @@ def _parts(files: list[Path]) -> Iterator[int]:
 
 
 def test_a_new_start_is_a_new_run(tmp_path: Path) -> None:
-    for _ in range(2):
+    for _ in range(3):
         files = Recording(tmp_path / "trace")
         recorded(files)
         files.close()
-    assert [file.name for file in files.files] == ["trace-0001-0001.jsonl", "trace-0002-0001.jsonl"]
+    assert [file.name for file in files.files] == [f"trace-000{run}-0001.jsonl" for run in (1, 2, 3)]
     assert all(order([file]) == "conforms" for file in files.files)
 
 
