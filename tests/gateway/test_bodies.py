@@ -121,6 +121,18 @@ def test_all_bodies_together_have_a_limit(fault: FaultServer) -> None:
         assert gateway.gateway.proxy.bodies.held == 0
 
 
+@pytest.mark.parametrize("together", [2_000, 1_000_000])
+def test_a_body_that_could_never_have_room_is_too_large_and_not_told_to_come_again(
+    together: int, fault: FaultServer
+) -> None:
+    with running([fault.url], limits=LimitSettings(body=2_500, bodies=together)) as gateway:
+        response, said = post(gateway, {"model": "echo", "prompt": "x" * 3_000})
+        assert (response.status, response.headers["retry-after"]) == (413, None)
+        error = json.loads(said)["error"]
+        assert error["code"] == "body_too_large"
+        assert error["message"] == f"the body is larger than {min(together, 2_500):,} bytes, the limit here"
+
+
 def test_a_body_that_comes_slowly_counts_from_its_first_byte(fault: FaultServer) -> None:
     with running([fault.url], limits=LimitSettings(bodies=1_000)) as gateway:
         slow = socket.create_connection(("127.0.0.1", gateway.port), timeout=20)

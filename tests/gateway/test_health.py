@@ -6,12 +6,12 @@ import asyncio
 import json
 import time
 from dataclasses import replace
-from http.client import HTTPConnection
+from http.client import HTTPConnection, IncompleteRead
 from typing import Any
 
 import pytest
 
-from gateway.asking import post
+from gateway.asking import begun, post
 from gateway.running import FaultServer, Running, running
 from sfq_impl.gateway.config import HealthSettings
 
@@ -51,6 +51,48 @@ def test_a_server_that_falls_ill_gets_nothing_until_it_is_well(fault: FaultServe
         fault.ill = False
         gateway.eventually(lambda: gateway.gateway.servers.up == ["server-0", "server-1"])
     other.close()
+
+
+class BreakingServer(ThinkingServer):
+    """A server that dies over an answer, or only breaks it off."""
+
+    dies = True
+
+    async def do_die_in_the_middle(self, reader: Any, writer: Any, body: bytes) -> None:
+        self.ill = self.dies
+        await super().do_die_in_the_middle(reader, writer, body)
+
+
+@pytest.mark.parametrize(("dies", "down_after", "up"), [(True, 1, 0), (True, 2, 0), (True, 3, 1), (False, 1, 1)])
+def test_a_server_that_breaks_off_an_answer_is_looked_at_at_once(dies: bool, down_after: int, up: int) -> None:
+    """And is down where the break and that look are enough; a break alone takes no server down."""
+    server = BreakingServer()
+    server.dies = dies
+    with running([server.url], health=HealthSettings(30.0, 1.0, down_after=down_after)) as gateway:
+        looked, asked = gateway.gateway.servers, server.asked
+        with pytest.raises(IncompleteRead):
+            post(gateway, {"model": "die_in_the_middle"})
+        gateway.eventually(lambda: server.asked > asked, 5)
+        gateway.eventually(lambda: len(looked.up) == up, 5)
+        time.sleep(0.1)
+        assert len(looked.up) == up
+        server.ill = False
+        if up:
+            assert post(gateway, ECHO)[0].status == 200
+    server.close()
+
+
+def test_a_client_that_leaves_makes_nobody_look_at_the_server() -> None:
+    server = BreakingServer()
+    with running([server.url], health=HealthSettings(30.0, 1.0)) as gateway:
+        asked = server.asked
+        connection = begun(gateway, {"model": "stall"})
+        gateway.eventually(lambda: gateway.in_flight)
+        connection.close()
+        gateway.over()
+        time.sleep(0.1)
+        assert (server.asked, gateway.gateway.servers.up) == (asked, ["server-0"])
+    server.close()
 
 
 def test_a_server_that_is_never_checked_comes_back_by_itself(fault: FaultServer) -> None:

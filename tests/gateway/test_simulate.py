@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
 import io
 import json
+import lzma
+import os
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -321,3 +326,26 @@ def test_leads_are_those_of_the_audit_in_any_history() -> None:
         audit.finish()
         counted = leads.worst.charge if leads.worst else 0
         assert counted == Fraction(audit.worst.greatest, audit.unit), seed
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress, lambda it: b"\x28\xb5\x2f\xfd" + it])
+def test_a_stream_that_is_compressed_is_told_to_be(pack: Callable[[bytes], bytes], tmp_path: Path) -> None:
+    path = tmp_path / "trace.jsonl.gz"
+    path.write_bytes(pack(TABLE))
+    for result in (simulate(str(path)), simulate("-", given=path.read_bytes())):
+        assert result.exit_code == 2
+        assert re.search(r": is compressed \(\w+\); unpack it, and give what comes out\n$", result.stderr)
+
+
+def test_a_policy_that_is_not_there_is_told_with_its_option() -> None:
+    result = simulate("-", "--policy", "nope", given=TABLE)
+    assert result.exit_code == 2
+    assert result.stderr.startswith("sfq-gateway: --policy: is 'nope'; there are: sfq, fifo, ")
+
+
+def test_a_name_that_the_terminal_cannot_write_is_escaped() -> None:
+    command = [sys.executable, "-m", "sfq_impl.gateway", "simulate", "-"]
+    given = "time,user,input_tokens,output_tokens\n0,Jürgen,1,1\n".encode()
+    done = subprocess.run(command, input=given, capture_output=True, env={**os.environ, "PYTHONIOENCODING": "ascii"})
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"  J\\xfcrgen  " in done.stdout

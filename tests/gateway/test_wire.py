@@ -122,6 +122,26 @@ def test_a_body_with_a_wish_for_another_protocol_is_refused_and_not_taken_for_em
     assert error_of(answer)["code"] == "no_upgrade"
 
 
+WEBSOCKET = "upgrade: websocket\r\nconnection: Upgrade\r\nsec-websocket-version: 13\r\nsec-websocket-key: AAA"
+
+
+@pytest.mark.parametrize(
+    ("path", "upgrade", "status"),
+    [
+        ("/v1/models", WEBSOCKET, b"400"),
+        ("/v1/realtime", WEBSOCKET, b"400"),
+        ("/health", "upgrade: h2c\r\nconnection: upgrade", b"200"),
+    ],
+)
+def test_another_protocol_is_not_spoken_and_the_log_gives_no_advice(
+    path: str, upgrade: str, status: bytes, served: Running, caplog: pytest.LogCaptureFixture
+) -> None:
+    answer = raw(served, f"GET {path} HTTP/1.1\r\nhost: x\r\n{upgrade}\r\n\r\n".encode())
+    assert answer.startswith(b"HTTP/1.1 " + status)
+    assert status == b"200" or error_of(answer)["code"] == "no_upgrade"
+    assert not caplog.text
+
+
 @pytest.mark.parametrize(
     "more",
     [b"\r\n", b"POST /v1/comp", b"\0 no http\r\n\r\n", written(ECHO, "x-a: " + "y" * 40_000)],

@@ -20,6 +20,7 @@ from gateway.asking import FAIRNESS, post
 from gateway.running import FaultServer, running
 from integrations import page
 from integrations.test_dashboards import both
+from sfq_impl import cost
 from sfq_impl.fleet.policy import Sfq
 from sfq_impl.gateway import serving
 from sfq_impl.gateway.config import FIXED, LimitSettings, Settings, parse
@@ -93,6 +94,7 @@ def test_the_policies_are_those_of_the_code_and_the_right_ones_have_weights() ->
         policy = ordering(name).policy()
         policies = policy.policies if isinstance(policy, QueuePolicy) else ()
         assert has_weights == (isinstance(policy, Sfq) or any(isinstance(each, Weighing) for each in policies)), name
+        assert has_weights == ordering(name).weighs
 
 
 @pytest.mark.parametrize("name", ORDERS[1:])
@@ -165,6 +167,9 @@ def test_the_refusal_is_the_one_that_is_given(fault: FaultServer) -> None:
 
 def test_the_defaults_in_the_text_are_those_of_the_code() -> None:
     settings = Settings(())
+    assert f"counts as {cost.Settings.greatest_cap:,} at most" in TEXT
+    assert "by default it is down where that look fails too" in TEXT
+    assert settings.health.down_after == 2
     assert settings.identity.sources == ("header", "key", "jwt", "body")
     assert settings.placement.mode == "stall"
     assert settings.record is None

@@ -48,9 +48,10 @@ class Bodies:
     async def _read(
         self, pieces: list[bytes], headers: Mapping[str, str], receive: Receive, limits: LimitSettings
     ) -> None:
-        too_long = Refusal(413, "body_too_large", f"the body is larger than {limits.body:,} bytes, the limit here")
+        most = limits.body if limits.bodies is None else min(limits.body, limits.bodies)
+        too_long = Refusal(413, "body_too_large", f"the body is larger than {most:,} bytes, the limit here")
         told, size = headers.get("content-length", "0"), 0
-        refusal = too_long if told.isdecimal() and int(told) > limits.body else None
+        refusal = too_long if told.isdecimal() and int(told) > most else None
         if refusal and "expect" in headers:  # the client has sent nothing of it yet
             raise refusal
         while size <= READ_ON * limits.body:
@@ -59,7 +60,7 @@ class Bodies:
                 raise ConnectionResetError
             piece = message.get("body", b"")
             size += len(piece)
-            if size > limits.body:
+            if size > most:
                 refusal = too_long
             elif limits.bodies is not None and self.held + len(piece) > limits.bodies:
                 refusal = refusal or _full(limits.bodies)

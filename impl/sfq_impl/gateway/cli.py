@@ -9,6 +9,7 @@ import math
 import os
 import sys
 from importlib.metadata import version
+from io import TextIOWrapper
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated
@@ -17,7 +18,8 @@ import typer
 
 from sfq_impl.fleet.simulation.engine import Pace
 from sfq_impl.gateway import logs, simulating
-from sfq_impl.gateway.config import Settings, load
+from sfq_impl.gateway.config import NoFile, Settings, load
+from sfq_impl.gateway.listening import CannotListen
 from sfq_impl.gateway.reading import ConfigError, reference
 from sfq_impl.gateway.serving import serve as serve_
 from sfq_impl.gateway.serving import shadowed
@@ -34,6 +36,9 @@ app = typer.Typer(
 )
 Config = Annotated[Path, typer.Option("--config", "-c", help="The YAML file with the servers.", show_default=True)]
 FLEET = Path("fleet.yaml")
+BEGIN = """Name the file with -c. It may begin with two lines:
+  servers:
+    - url: http://127.0.0.1:8000"""
 
 
 def _version(asked: bool) -> None:
@@ -80,7 +85,9 @@ def serve(
     except KeyboardInterrupt:
         raise typer.Exit(0) from None
     except SystemExit:  # the HTTP server could not start, and has told why
-        logs.tell(logging.ERROR, "cannot listen", listen=settings.listen)
+        raise typer.Exit(REFUSED) from None
+    except CannotListen as error:
+        logs.tell(logging.ERROR, "cannot listen", listen=settings.listen, why=str(error))
         raise typer.Exit(REFUSED) from None
     except OSError as error:
         if error.filename is None:
@@ -97,6 +104,8 @@ def check(config: Config = FLEET) -> None:
     room = sum(server.requests for server in settings.servers if not server.drain)
     servers, requests = counted(len(settings.servers), "server"), counted(room, "request")
     typer.echo(f"{config}: right. {servers} ({names}), {requests} at once, {settings.policy}.")
+    if settings.weights and not settings.policy.weighs:
+        typer.echo(f"`weights` do not count under {settings.policy}: they change nothing in who is next.")
 
 
 @app.command("settings", short_help="All that may be set in the file.")
@@ -238,7 +247,13 @@ def _load(config: Path, *, shadow: bool = False) -> Settings:
         if settings.shadow is not None:
             find()
         return settings
-    except (ConfigError, NoShadow) as error:
+    except NoFile as error:
+        print(f"sfq-gateway: {error}\n{BEGIN}", file=sys.stderr)
+        raise typer.Exit(REFUSED) from None
+    except NoShadow as error:
+        print(f"sfq-gateway: {error}", file=sys.stderr)
+        raise typer.Exit(REFUSED) from None
+    except ConfigError as error:
         print(error, file=sys.stderr)
         raise typer.Exit(REFUSED) from None
 
@@ -250,6 +265,8 @@ def counted(number: int, what: str) -> str:
 
 def main() -> None:
     """The console entry."""
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # names of users where the terminal cannot write them
     try:
         try:
             app(prog_name="sfq-gateway")

@@ -6,23 +6,61 @@ import os
 import ssl
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Literal
 from urllib.parse import urlsplit
 
 from sfq_impl.gateway.naming import ANONYMOUS, IdentitySettings
-from sfq_impl.gateway.ordering import ORDERS, Ordering, ordering
-from sfq_impl.gateway.reading import Complaints, ConfigError, Reader, Secret, setting
+from sfq_impl.gateway.ordering import KEYS, ORDERS, Ordering, ordering
+from sfq_impl.gateway.reading import Complaints, ConfigError, Reader, Secret, Unread, setting
 from sfq_impl.policy.identity import AGENT_HEADERS, DEFAULT_ID
 from sfq_impl.tokens import NoTokenizer, tokenizer
+
+
+def _url(said: object, _: Path) -> str:
+    url = str(said)
+    try:
+        parts = urlsplit(url)
+        right = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        right = right and url.isprintable() and " " not in url
+    except ValueError:
+        right = False
+    if "@" in url:  # first, as what is wrong is shown
+        raise ValueError("holds a password; give the server a `key` instead")
+    if not isinstance(said, str) or not right:
+        raise ValueError(f"is {_shown(said)}; write http://host:port or https://host:port")
+    if parts.query or parts.fragment or parts.path.rstrip("/").endswith("/v1"):
+        raise ValueError("write it without /v1 and without what would follow it")
+    return url
+
+
+def _path(said: object, _: Path) -> str:
+    if not isinstance(said, str) or (said and not said.startswith("/")):
+        raise ValueError(f"is {_shown(said)}; a path begins with /")
+    return said
+
+
+def _address(said: object, _: Path) -> str:
+    host, _colon, port = str(said).rpartition(":")
+    if not isinstance(said, str) or not host or not port.isdecimal() or int(port) > 65_535:
+        raise ValueError(f"is {_shown(said)}; write host:port, for instance 127.0.0.1:8080")
+    return said
+
+
+def _shown(said: object) -> str:
+    if said is None or isinstance(said, list | dict | set):
+        return "empty" if not said else "a collection"
+    return repr(str(said))
 
 
 @dataclass(frozen=True)
 class ServerSettings:
     """A server of the fleet."""
 
-    url: str = setting("where it is: http://host:port, or https; a path before /v1 is kept")
+    url: str = setting("where it is: http://host:port, or https; a path before /v1 is kept", read_by=_url)
     name: str = setting("what it is called in metrics and logs; where nothing is said, host:port of its URL", "")
     requests: int = setting("how many requests it serves at once", 8, least=1)
     tokens: int | None = setting(
@@ -30,25 +68,13 @@ class ServerSettings:
     )
     key: Secret | None = setting("the key that it wants, as {env: NAME} or {file: path}", None)
     ca: Path | None = setting("the authority to trust, for https with a certificate of one's own", None)
-    health: str = setting("the path that answers 200 where it is up; empty: it is taken to be up", "/health")
+    health: str = setting(
+        "the path that answers 200 where it is up; empty: it is taken to be up", "/health", read_by=_path
+    )
     drain: bool = setting("whether it gets no new requests, and keeps those that it has", False)
 
     def check(self) -> Complaints:
         """What is wrong."""
-        try:
-            parts = urlsplit(self.url)
-            right = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-            right = right and self.url.isprintable() and " " not in self.url
-        except ValueError:
-            right = False
-        if "@" in self.url:  # first, as what is wrong is shown
-            yield "url", "holds a password; give the server a `key` instead"
-        elif not right:
-            yield "url", f"is {self.url!r}; write http://host:port or https://host:port"
-        elif parts.query or parts.fragment or parts.path.rstrip("/").endswith("/v1"):
-            yield "url", "write it without /v1 and without what would follow it"
-        if self.health and not self.health.startswith("/"):
-            yield "health", f"is {self.health!r}; a path begins with /"
         try:
             self.trust()
         except (OSError, ValueError) as error:
@@ -104,13 +130,26 @@ class CostSettings:
         """What is wrong."""
         if self.input_weight == self.output_weight == 0:
             yield "output_weight", "both weights are 0, and nothing would cost anything; set one above 0"
+
+    def check_tokenizers(self) -> Complaints:
+        """What is wrong."""
         for model, path in self.tokenizers.items():
             try:
-                tokenizer(path)
+                if isinstance(path, Path):
+                    tokenizer(path)
             except NoTokenizer as error:
                 yield "tokenizers", f"{model}: {error}"
-        if self.state is not None and not self.state.parent.is_dir():
-            yield "state", f"there is no folder {self.state.parent}; make it, or name another one"
+
+    def check_state(self) -> Complaints:
+        """What is wrong."""
+        folder = None if self.state is None else self.state.parent
+        if folder is not None and not folder.is_dir():
+            yield "state", f"there is no folder {folder}; make it, or name another one"
+        elif folder is not None and (why := _unwritable(folder)):
+            yield "state", why
+
+    def check_ratio(self) -> Complaints:
+        """What is wrong."""
         if self.ratio > 1:
             yield "ratio", f"is {self.ratio:g}; it is at most 1, the whole cap"
 
@@ -156,12 +195,17 @@ class TlsSettings:
 
     def check(self) -> Complaints:
         """What is wrong."""
-        missing = [
-            (n, path) for n, path in (("certificate", self.certificate), ("key", self.key)) if not path.is_file()
-        ]
-        for name, path in missing:
-            yield name, f"there is no file {path.name}"
-        if missing:
+        if not self.certificate.is_file():
+            yield "certificate", f"there is no file {self.certificate.name}"
+
+    def check_key(self) -> Complaints:
+        """What is wrong."""
+        if not self.key.is_file():
+            yield "key", f"there is no file {self.key.name}"
+
+    def check_pair(self) -> Complaints:
+        """What is wrong."""
+        if not self.certificate.is_file() or not self.key.is_file():
             return
         try:
             ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(self.certificate, self.key, lambda: "")
@@ -209,12 +253,15 @@ class Settings:
     """All of it. Only `servers` must be there."""
 
     servers: tuple[ServerSettings, ...] = setting("the servers, all of which serve the same models")
-    listen: str = setting("the address for clients, host:port; port 0 takes a free one", "127.0.0.1:8080")
+    listen: str = setting(
+        "the address for clients, host:port; port 0 takes a free one", "127.0.0.1:8080", read_by=_address
+    )
     policy: Ordering = setting(
         "who is next; a policy of queues may be told with its parameters, or as in llm-d",
         Ordering("sfq"),
         read_by=ordering,
         called=" or ".join(f"`{name}`" for name in ORDERS),
+        within=KEYS,
     )
     placement: PlacementSettings = setting("where a request goes", PlacementSettings)
     weights: dict[str, float] = setting("shares by user; who is not named has 1", dict, above=0)
@@ -247,23 +294,39 @@ class Settings:
         """What is wrong."""
         if not self.servers:
             yield "servers", "names no server; add `- url: http://host:port`"
-        for name, count in Counter(server.called for server in self.servers if server is not None).items():
+
+    def check_names(self) -> Complaints:
+        """What is wrong."""
+        names = list[str]()
+        for server in self.servers:
+            with suppress(Unread):
+                names.append(server.called)
+        for name, count in Counter(names).items():
             if count > 1:
                 yield "servers", f"{count} servers are called {name}; give each a `name` of its own"
+
+    def check_placement(self) -> Complaints:
+        """What is wrong."""
         if self.policy.name != "sfq" and self.placement.mode == "overtake":
             yield "placement", f"others can overtake under the policy sfq only, not under {self.policy.name}"
+
+    def check_cost(self) -> Complaints:
+        """What is wrong."""
         if self.cost.cached_weight is not None and self.placement.strategy != "prefix-affine":
             yield (
                 "cost",
                 "cached_weight: nobody knows what servers remember; set `placement: {strategy: prefix-affine}`",
             )
+
+    def check_shadow(self) -> Complaints:
+        """What is wrong."""
         if self.policy.name != "sfq" and self.shadow is not None:
             yield "shadow", f"follows the policy sfq only, not {self.policy.name}"
+
+    def check_priority(self) -> Complaints:
+        """What is wrong."""
         if self.identity.priority is not None and not self.policy.has_queues:
             yield "identity", f"priority: {self.policy.name} knows no priorities; a policy of queues does"
-        host, _, port = self.listen.rpartition(":")
-        if not host or not port.isdecimal() or int(port) > 65_535:
-            yield "listen", f"is {self.listen!r}; write host:port, for instance 127.0.0.1:8080"
 
     @property
     def naming(self) -> IdentitySettings:
@@ -287,21 +350,31 @@ def _reason(error: Exception) -> str:
 def _unwritable(folder: Path) -> str | None:
     """Why nothing can be written in a folder, which is made where it is not there; None where it can."""
     there = next((each for each in (folder, *folder.parents) if each.exists()), folder)
-    if there.is_dir() and os.access(there, os.W_OK | os.X_OK):
-        return None
-    return f"{there} is {'a folder without the right to write' if there.is_dir() else 'no folder'}; name another one"
+    if not there.is_dir():
+        return f"{there} is no folder; name another one"
+    if not os.access(there, os.W_OK | os.X_OK):
+        return f"{there} is a folder without the right to write; name another one"
+    try:
+        with TemporaryFile(dir=there):
+            return None
+    except OSError as error:
+        return f"{there} is a folder in which nothing can be written ({error.strerror}); name another one"
 
 
 FIXED = ("listen", "policy", "placement", "tls", "record", "shadow", "metrics_users", "watch")
 """What a running gateway keeps until it is started again."""
 
 
+class NoFile(ConfigError):
+    """There is no file, or it cannot be read."""
+
+
 def load(path: Path, environ: Mapping[str, str] | None = None) -> Settings:
-    """The settings in a file. Raises `ConfigError`."""
+    """The settings in a file. Raises `ConfigError`, and of these `NoFile`."""
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
-        raise ConfigError([f"{path}: cannot be read: {error.strerror}"]) from None
+        raise NoFile([f"{path}: cannot be read: {error.strerror}"]) from None
     except UnicodeDecodeError as error:
         line = error.object.count(b"\n", 0, error.start) + 1
         raise ConfigError([f"{path}:{line}: is not UTF-8; save the file in that encoding"]) from None

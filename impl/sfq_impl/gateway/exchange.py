@@ -32,6 +32,8 @@ class Exchange:
     """How often it had to leave a server."""
     again: bool = False
     """Whether it was sent to a server a second time, as an idle connection was closed just then."""
+    between_events: bool = False
+    """Whether a stream is at a point where an event of the gateway's own could follow."""
     usage: Usage | None = None
     error: str | None = None
 

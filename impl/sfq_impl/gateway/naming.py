@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from jwt import PyJWTError
 from jwt.algorithms import get_default_algorithms
@@ -31,18 +31,20 @@ class JwtSettings:
 
     def check(self) -> Complaints:
         """What is wrong."""
-        if not self.algorithms or "none" in {name.lower() for name in self.algorithms}:
+        names = [name for name in self.algorithms if isinstance(name, str)]
+        if not self.algorithms or "none" in {name.lower() for name in names}:
             yield "algorithms", "name at least one, and never `none`: anybody could sign"
             return
         known = get_default_algorithms()
-        for name in self.algorithms:
+        for name in names:
             if name not in known:
                 yield "algorithms", f"{name!r} is none; there are: {', '.join(sorted(set(known) - {'none'}))}"
-                return
-        if self.key is None:  # which has been told
-            return
+
+    def check_key(self) -> Complaints:
+        """What is wrong; with `algorithms` that are known."""
+        known = get_default_algorithms()
         try:
-            for name in self.algorithms:
+            for name in [name for name in self.algorithms if name in known and name.lower() != "none"]:
                 known[name].prepare_key(self.key.reveal())
         except (PyJWTError, TypeError, ValueError, AttributeError):
             yield "key", f"is no key for {name}: HS256 and its like want the text that signs, others a public key (PEM)"
@@ -73,16 +75,34 @@ class IdentitySettings:
         """What is wrong."""
         if self.required and not self.keys and not self.jwt:
             yield "required", "nobody could get in; add `keys` or `jwt`"
+
+    def check_default(self) -> Complaints:
+        """What is wrong."""
         if not self.default:
             yield "default", "is empty; give it a name"
-        if self.keys and "key" not in self.sources and not self.required:
+
+    def check_order(self) -> Complaints:
+        """What is wrong."""
+        if self.order == ():
+            yield "order", "names no source, and all would be one user; name one, or leave it out"
+
+    def check_looked_at(self) -> Complaints:
+        """What is wrong."""
+        readable = set(self.sources) <= set(get_args(Source))
+        if self.keys and readable and self.sources and "key" not in self.sources and not self.required:
             yield "keys", "are not looked at; add `key` to `order`"
+
+    def check_keys(self) -> Complaints:
+        """What is wrong."""
         whose = dict[Secret, str]()
         for user, key in self.keys.items():
-            if key is not None and whose.setdefault(key, user) != user:
+            if isinstance(key, Secret) and whose.setdefault(key, user) != user:
                 yield "keys", f"{whose[key]} and {user} have the same key; give each one of its own"
+
+    def check_headers(self) -> Complaints:
+        """What is wrong."""
         for name in self.headers:
-            if name is not None and not HEADER.fullmatch(name):
+            if isinstance(name, str) and not HEADER.fullmatch(name):
                 yield "headers", f"{name!r} is no name of a header"
 
     @property

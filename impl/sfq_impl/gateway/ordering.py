@@ -35,10 +35,19 @@ from sfq_impl.policy.configuration import (
     parse,
     queue_policy,
 )
+from sfq_impl.policy.queue_policy import QueuePolicy, Weighing
 
 PLAIN = ("sfq", "fifo", "round-robin")
 """The policies that need nothing but arrivals and costs."""
 ORDERS = (*PLAIN, *TYPES)
+KEYS = (
+    ("type", "one of these names", "the policy for all priorities, where it has parameters"),
+    ("parameters", "a mapping", "those of the policy that `type` names, as in llm-d"),
+    ("plugins", "a list", "the policies that `flowControl` may refer to, each with `type`, `name` and `parameters`"),
+    ("flowControl", "a mapping", "which of them is for which priority, as in llm-d"),
+    ("file", "the path of a file", "a YAML file with `plugins` and `flowControl`; it stands alone"),
+)
+"""What may stand in place of a name."""
 FORMS = (
     "write the name of a policy, `type` and `parameters` of one, `plugins` and `flowControl` as in llm-d, or `file`; "
     f"the names are {', '.join(ORDERS)}"
@@ -61,6 +70,13 @@ class Ordering:
     def has_queues(self) -> bool:
         """Whether it picks among queues, by priority."""
         return self.configuration is not None
+
+    @property
+    def weighs(self) -> bool:
+        """Whether the weights of users count."""
+        policy = self.policy()
+        policies = policy.policies if isinstance(policy, QueuePolicy) else ()
+        return isinstance(policy, Sfq) or any(isinstance(each, Weighing) for each in policies)
 
     @property
     def reads_agents(self) -> bool:

@@ -26,7 +26,7 @@ from sfq_impl.gateway.identity import Identity
 from sfq_impl.gateway.logs import log
 from sfq_impl.gateway.metrics import Metrics
 from sfq_impl.gateway.pricing import Pricing
-from sfq_impl.gateway.relaying import BrokenOff, Message, Send, relay
+from sfq_impl.gateway.relaying import BrokenOff, Message, Send, last_event, relay
 from sfq_impl.gateway.servers import Servers
 
 Scope = MutableMapping[str, Any]
@@ -36,6 +36,9 @@ ELSEWHERE = frozenset({502, 503})
 """Answers of a server that cannot serve now: another may."""
 STALE = 0.5
 """Seconds: a connection that fails sooner may have been closed while it was idle, so the server is tried once more."""
+
+LAST_WORD = 1.0
+"""Seconds in which a client may take the last event of its stream when the end does not wait for it."""
 
 
 class Failed(Exception):
@@ -69,10 +72,13 @@ class Proxy:
             exchange.error = exchange.error or "client_gone"
         except asyncio.CancelledError:  # the end does not wait for it any longer
             exchange.error = "shutting_down"
+            ending = self._refusal(ShuttingDown(), "")
             if exchange.status is None:
-                await self._answer(self._refusal(ShuttingDown(), "").answer, send, exchange)
-        except BrokenOff as broken:
-            exchange.error = str(broken)
+                await self._answer(ending.answer, send, exchange)
+            else:
+                await last_event(ending, send, exchange, LAST_WORD)
+        except BrokenOff:
+            exchange.error = "broken_off"
         except Exception:
             log.exception("fault of the gateway", extra={"fields": {"id": exchange.id}})
             exchange.error = "internal_error"
@@ -157,7 +163,15 @@ class Proxy:
                 await self._move(slot, exchange, str(failed))
             else:
                 idle = self.settings.timeouts.idle
-                return await relay(slot, response, first, send, exchange, idle)
+                try:
+                    return await relay(slot, response, first, send, exchange, idle)
+                except BrokenOff as broken:
+                    if broken.lost:
+                        self.servers.broke_off(slot.server.name)
+                    if broken.by_server:
+                        told = Refusal(502, "server_failed", f"{broken}; what came before is not complete")
+                        await last_event(told, send, exchange, idle)
+                    raise
 
     async def _begin(
         self, name: str, target: str, headers: passing.Pairs, body: bytes, exchange: Exchange

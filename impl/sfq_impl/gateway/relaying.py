@@ -21,7 +21,13 @@ Send = Callable[[Message], Awaitable[None]]
 
 
 class BrokenOff(Exception):
-    """An answer that had begun has no end."""
+    """An answer that had begun has no end: why."""
+
+    def __init__(self, why: str, silent: str, *, lost: bool) -> None:
+        super().__init__(why)
+        self.by_server = silent == "server"
+        self.lost = lost
+        """Whether the server's connection is."""
 
 
 async def relay(
@@ -30,11 +36,10 @@ async def relay(
     """The answer, from its first piece to its end. Raises `BrokenOff` where it has none.
 
     Neither the server nor the client may keep the other one waiting for more than `idle` seconds, at the end neither.
-    A stream that breaks off between two events gets a last one, which tells why. Then, as in every other case, the
-    connection is closed without the mark of an end.
+    Whether the client can be told of a break is in `exchange`.
     """
     reader = usage.reader(response.content_type)
-    why, silent, end = None, "client", b""
+    broken, silent, end, takes_events = None, "client", b"", _takes_events(response)
     try:
         with _watched(response):
             async with asyncio.timeout(idle):
@@ -47,33 +52,43 @@ async def relay(
                 async with asyncio.timeout(idle):
                     silent = "client"
                     await send({"type": "http.response.body", "body": piece, "more_body": True})
+                    exchange.between_events = takes_events and end.endswith((b"\n\n", b"\r\n\r\n"))
                     silent = "server"
                     piece = await response.content.readany()
         async with asyncio.timeout(idle):
             silent = "client"
             slot.outcome = "completed" if response.status < 400 else "failed"
+            exchange.between_events = False
             await send({"type": "http.response.body", "body": b"", "more_body": False})
     except (aiohttp.ClientError, ConnectionError) as error:
-        why = f"the server broke off its answer ({type(error).__name__})"
+        said = f"the server broke off its answer ({type(error).__name__})"
+        broken = BrokenOff(said, silent, lost=True)
     except TimeoutError:
-        why = f"the {silent} was silent for {idle:g} s"
+        broken = BrokenOff(f"the {silent} was silent for {idle:g} s", silent, lost=False)
     finally:
         slot.usage = reader.usage
-        if not response.content.is_eof() or why:
+        if not response.content.is_eof() or broken:
             response.close()
-    if why:
+    if broken:
         slot.outcome = "failed"
-        tell(logging.WARNING, "answer broken off", id=exchange.id, server=slot.server.name, why=why)
-        if silent == "server" and end.endswith((b"\n\n", b"\r\n\r\n")) and _takes_an_event(response):
-            refusal = Refusal(502, "server_failed", f"{why}; what came before is not complete")
-            with suppress(TimeoutError):
-                async with asyncio.timeout(idle):
-                    await send({"type": "http.response.body", "body": refusal.event, "more_body": True})
-        raise BrokenOff("broken_off")
+        tell(logging.WARNING, "answer broken off", id=exchange.id, server=slot.server.name, why=str(broken))
+        raise broken
 
 
-def _takes_an_event(response: aiohttp.ClientResponse) -> bool:
-    """Whether an event of the gateway's own can be put at the end: not in what is encoded, or of a told length."""
+async def last_event(refusal: Refusal, send: Send, exchange: Exchange, patience: float) -> None:
+    """Tell within a stream why it breaks off, where it can be told and its client takes it within so many seconds.
+
+    Then, as in every other case, the connection is closed without the mark of an end.
+    """
+    if exchange.between_events:
+        with suppress(TimeoutError, ConnectionError):
+            async with asyncio.timeout(patience):
+                await send({"type": "http.response.body", "body": refusal.event, "more_body": True})
+                exchange.between_events = False
+
+
+def _takes_events(response: aiohttp.ClientResponse) -> bool:
+    """Whether events of the gateway's own can be put in: not into what is encoded, or of a told length."""
     plain = not {"content-length", "content-encoding"} & {name.lower() for name in response.headers}
     return plain and response.content_type == "text/event-stream"
 

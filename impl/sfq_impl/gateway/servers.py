@@ -38,6 +38,8 @@ class Servers:
         self._watchers: dict[str, asyncio.Task[None]] = {}
         self._looks: dict[str, asyncio.Event] = {}
         """Set where a server is to be looked at without delay."""
+        self._suspected: set[str] = set()
+        """Those that have broken off an answer since they were looked at last."""
         self._removed: set[str] = set()
         self._seen: set[str] = set()
         """Those of which the log has told once how they are."""
@@ -75,6 +77,7 @@ class Servers:
             self._trust.pop(name, None)
             self._looks.pop(name, None)
             self._seen.discard(name)
+            self._suspected.discard(name)
 
     @property
     def up(self) -> list[str]:
@@ -137,6 +140,16 @@ class Servers:
             if self.behind[name].health:
                 self._look(name)
 
+    def broke_off(self, name: str) -> None:
+        """A server has broken off an answer: it is looked at without delay, and this counts as one failed check.
+
+        That alone takes no server down: the answer may be what was wrong, and others be served well.
+        """
+        server = self.servers.get(name)
+        if server is not None and server.state == "up":
+            self._suspected.add(name)
+            self._look(name)
+
     def _watch(self) -> None:
         """A watcher for each server that is in the settings, once there is a session."""
         if self._session is None:
@@ -154,6 +167,8 @@ class Servers:
                 async with asyncio.timeout(self.settings.health.interval):
                     await look.wait()
             look.clear()
+            failures += name in self._suspected
+            self._suspected.discard(name)
             try:
                 failures = 0 if await self._check(name, failures + 1) else failures + 1
             except Exception:  # whatever it is, the server is looked at again

@@ -7,8 +7,10 @@ import logging
 import signal
 import sys
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
+from socket import socket
 from typing import Any
 
 import uvicorn
@@ -17,6 +19,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from sfq_impl.gateway.app import Gateway
 from sfq_impl.gateway.config import LimitSettings, Settings, ShadowSettings, load
 from sfq_impl.gateway.errors import Refusal
+from sfq_impl.gateway.listening import listen
 from sfq_impl.gateway.logs import Format, log, tell
 from sfq_impl.gateway.reading import ConfigError
 
@@ -71,11 +74,15 @@ def protocol(limits: Callable[[], LimitSettings]) -> type[asyncio.Protocol]:
             self._check(sum(len(name) + len(value) + 4 for name, value in self.headers) + len(self.url))
             if most is not None and len(self.connections) > most and self.url not in PROBES:
                 self._refuse(Refusal(503, "too_many_connections", f"more than {most:,} connections", retry_after=1))
-            if self.parser.should_upgrade() and {b"content-length", b"transfer-encoding"} & dict(self.headers).keys():
+            has_body = bool({b"content-length", b"transfer-encoding"} & dict(self.headers).keys())
+            if self.parser.should_upgrade() and (has_body or self._get_upgrade() != b"h2c"):  # h2c may be ignored
                 said = "another protocol is not served here; send HTTP/1.1 without `Upgrade`"
                 self._refuse(Refusal(400, "no_upgrade", said))
             if not self.refused:
                 super().on_headers_complete()
+
+        def _unsupported_upgrade_warning(self) -> None:
+            """Says nothing in the log: whoever asks for another protocol has its answer."""
 
         def on_body(self, body: bytes) -> None:
             if not self.refused:
@@ -245,15 +252,20 @@ def ready(server: Server) -> None:
 
 
 async def serve(settings: Settings, path: Path, formatter: Format | None = None) -> None:
-    """Run until a signal says stop."""
-    gateway = Gateway(settings)
+    """Run until a signal says stop. Raises `CannotListen`, and then nothing has been written."""
+    with ExitStack() as sockets:
+        bound = [sockets.enter_context(each) for each in listen(*settings.address)]
+        await _serve(Gateway(settings), bound, path, formatter)
+
+
+async def _serve(gateway: Gateway, sockets: list[socket], path: Path, formatter: Format | None) -> None:
     server = Server(gateway)
     reloading = Reloading(gateway, path, formatter)
     if sys.platform != "win32":
         asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, reloading.reload)
     watching = [asyncio.ensure_future(reloading.watch()), asyncio.ensure_future(_announce(server))]
     try:
-        await server.serve()
+        await server.serve(sockets)
     finally:
         for task in watching:
             task.cancel()

@@ -28,6 +28,8 @@ Group = tuple[str, str]
 """A name, and the pattern of the users that are in it."""
 HEAVY, LIGHT = "heavy", "light"
 COLUMNS = ("requests", "served", "share", "wait, mean", "median", "95 of 100", "longest", "first token")
+COMPRESSED = {"gzip": b"\x1f\x8b", "zstandard": b"\x28\xb5\x2f\xfd", "bzip2": b"BZh", "xz": b"\xfd7zXZ\x00"}
+"""How a file begins that holds no lines."""
 LEFT_OUT = ("requests", "wait, mean", "first token", "longest")
 """Columns that a narrow terminal does without, the first one first."""
 
@@ -51,7 +53,7 @@ def load_workload(name: str, pace: Pace) -> Workload:
     shown = "standard input" if name == STANDARD else name
     try:
         with _opened(name) as stream:
-            return read(stream, pace)
+            return read(_plain(stream), pace)
     except OSError as error:
         raise BadWorkload(f"{shown}: cannot be read: {error.strerror}") from None
     except BadWorkload as bad:
@@ -62,7 +64,10 @@ def policies(names: Sequence[str], settings: Settings | None) -> list[Ordering]:
     """The policies that are to be compared. Raises `ValueError`."""
     if not names:
         return [ordering("sfq") if settings is None else settings.policy]
-    return [ordering(name) for name in dict.fromkeys(names)]
+    try:
+        return [ordering(name) for name in dict.fromkeys(names)]
+    except ValueError as error:
+        raise ValueError(f"--policy: {error}") from None
 
 
 def group_of(text: str) -> Group:
@@ -279,6 +284,16 @@ def progress(what: str, total: int) -> Iterator[Callable[[int], None]]:
 
     yield show
     print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+
+
+def _plain(stream: IO[bytes]) -> Iterator[bytes]:
+    """The lines. Raises `BadWorkload` where they are compressed."""
+    first = stream.readline()
+    for how, begins in COMPRESSED.items():
+        if first.startswith(begins):
+            raise BadWorkload(f"is compressed ({how}); unpack it, and give what comes out")
+    yield first
+    yield from stream
 
 
 @contextmanager
