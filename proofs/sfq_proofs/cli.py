@@ -25,12 +25,20 @@ from sfq_proofs.theorems import floats
 from sfq_spec import ledger as written
 from sfq_spec.claims import BY_ID
 from sfq_spec.commands.console import Commands, Failure
+from sfq_spec.commands.listing import unknown
 
 DATA = Path(__file__).resolve().parents[2].parent / "shared" / "data"
 """Where real logs are looked for: beside the checkout."""
 
+
+class Prover(Commands):
+    """As the other commands, under its own name."""
+
+    program = "sfq-prove"
+
+
 app = typer.Typer(
-    cls=Commands,
+    cls=Prover,
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -75,7 +83,7 @@ def prove(
     if context.invoked_subcommand is not None:
         return
     if claim is not None and claim not in BY_ID:
-        raise Failure(f"there is no claim {claim}: the claims are {', '.join(BY_ID)}")
+        raise unknown("claim", claim, BY_ID, "sfq-spec claims lists them")
     with _telling() as tell:
         evidence = gather(claim, tell)
     if as_json:
@@ -108,7 +116,7 @@ def methods(
     try:
         text = page_.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise Failure(f"{page_}: cannot be read: {error}") from None
+        raise Failure(f"{page_}: cannot be read: {getattr(error, 'strerror', 'is not UTF-8')}") from None
     with _telling() as tell:
         made = related.blocks(tell)
     try:

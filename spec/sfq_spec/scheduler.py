@@ -148,26 +148,46 @@ def play(scheduler: Scheduler, event: Event) -> Answer:
     Raises `Unsupported` where it lacks the method, and `Broken` where it raises or returns what it may not.
     """
     try:
-        method = _method(scheduler, type(event))
-        if method is None:
+        called = method(scheduler, type(event))
+        if called is None:
             return _without(event)
-        return _answer(event, method(*_arguments(event)))
+        return _answer(event, called(*_arguments(event)))
     except SchedulerError:
         raise
     except (Exception, SystemExit) as error:
         return _refusal(METHODS[type(event)][-1], error)
 
 
+def method(scheduler: Scheduler, kind: type[Event]) -> Callable[..., object] | None:
+    """What carries out such events; None where the scheduler has nothing for them. Raises `Broken` where it raises."""
+    for name in METHODS[kind]:
+        try:
+            found = getattr(scheduler, name, None)
+        except (Exception, SystemExit) as error:
+            raise Broken(f"to ask for its `{name}` raised {described(error)}") from error
+        if callable(found):
+            return found  # type: ignore[no-any-return]
+    return None
+
+
 def give(scheduler: Scheduler, fields: Mapping[str, Any]) -> None:
     """Hand over what a line tells beside its event, to a scheduler that asks for it. Raises a `SchedulerError`."""
-    given = getattr(scheduler, "given", None)
-    if callable(given):
-        try:
+    try:
+        given = getattr(scheduler, "given", None)
+        if callable(given):
             given(fields)
-        except SchedulerError:
-            raise
-        except (Exception, SystemExit) as error:
-            raise Broken(f"`given` raised {described(error)}") from error
+    except SchedulerError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise Broken(f"`given` raised {described(error)}") from error
+
+
+def has_lag(scheduler: Scheduler) -> bool:
+    """Whether there is something to ask for lags. Raises `Broken` where the scheduler raises."""
+    try:
+        return getattr(scheduler, "lag", None) is not None
+    except (Exception, SystemExit) as error:
+        raise Broken(f"`lag` raised {described(error)}") from error
 
 
 def lag(scheduler: Scheduler) -> dict[str, Fraction | float]:
@@ -215,25 +235,20 @@ def search_path() -> list[str]:
 
 
 def described(error: BaseException) -> str:
-    """An exception in one line: its kind, its first line, and the innermost place that raised it."""
+    """An exception in one line: its kind, its first line, and the innermost place in a file that is not ours.
+
+    Where there is none, as with arguments that do not fit, it names no place.
+    """
     try:
         text = str(error).strip().partition("\n")[0][:200]
     except Exception:
         text = ""
     frames = traceback.extract_tb(error.__traceback__)
-    here = Path(__file__).parent
-    places = [frame for frame in frames if here not in Path(frame.filename).parents] or frames
+    ours = {Path(__file__).parent, Path(importlib.__file__).parent}
+    places = [at for at in frames if not at.filename.startswith("<") and ours.isdisjoint(Path(at.filename).parents)]
     at = places[-1] if places else None
     where = f" ({Path(at.filename).name}, line {at.lineno}, in {at.name})" if at else ""
     return f"{type(error).__name__}{': ' if text else ''}{text}{where}"
-
-
-def _method(scheduler: Scheduler, kind: type[Event]) -> Callable[..., object] | None:
-    for name in METHODS[kind]:
-        found = getattr(scheduler, name, None)
-        if callable(found):
-            return found  # type: ignore[no-any-return]
-    return None
 
 
 def _without(event: Event) -> Answer:
@@ -327,7 +342,11 @@ def _make(name: str, factory: Callable[[], Any]) -> Scheduler:
     except (Exception, SystemExit) as error:
         raise CannotLoad(f"`{name}` is called without arguments, and raised {described(error)}") from error
     for kind in (Arrive, Dispatch):
-        if _method(scheduler, kind) is None:
+        try:
+            found = method(scheduler, kind)
+        except Broken as error:
+            raise CannotLoad(f"`{name}` made no scheduler: {error}") from error
+        if found is None:
             raise CannotLoad(
                 f"`{name}` made {_shown(scheduler)}, which has no method `{METHODS[kind][0]}`: a scheduler "
                 "needs arrive(user, request, cost) and dispatch()"

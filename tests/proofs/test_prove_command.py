@@ -48,7 +48,7 @@ def _of(rules: object) -> object:
     return lambda *of: original(rules)  # type: ignore[arg-type]
 
 
-def test_an_unknown_claim_is_named_with_those_that_exist() -> None:
+def test_an_unknown_claim_is_named_with_the_one_that_may_be_meant() -> None:
     result = CliRunner().invoke(app, ["--claim", "FAIR-PLAY"])
     assert result.exit_code == 2
     assert "FAIR-PLAY" in result.stderr

@@ -120,6 +120,29 @@ def test_several_compressed_files_are_one_log(trace: Path, tmp_path: Path, comma
     assert command("audit", str(parts[1])).status == 2
 
 
+@pytest.mark.parametrize("options", [[], ["--mode", "fairness"], ["--json"]], ids=" ".join)
+def test_a_compressed_file_that_is_not_whole_has_no_verdict(
+    options: list[str], trace: Path, tmp_path: Path, command: Command
+) -> None:
+    packed = gzip.compress(trace.read_bytes())
+    damaged = packed[:9_000] + b"\xff" * 99 + packed[9_099:]
+    for content, why in ((packed[:9_000], "Compressed file ended"), (damaged, ""), (packed[:-1] + b"x", "")):
+        path = tmp_path / "trace.jsonl.gz"
+        path.write_bytes(content)
+        for told in (command("audit", str(path), *options), command("audit", "-", *options, stdin=content)):
+            assert (told.status, told.out) == (2, "")
+            assert re.search(rf"^sfq-spec: no verdict: .*: is not whole, as gzip: {why}", told.err)
+
+
+def test_rows_of_a_compressed_file_that_is_not_whole_have_no_verdict(tmp_path: Path, command: Command) -> None:
+    path = tmp_path / "log.csv.gz"
+    path.write_bytes(gzip.compress(sample.bundled())[:9_000])
+    columns = ("--user-column", "client", "--arrival-column", "arrival_s", "--dispatch-column", "arrival_s")
+    told = command("audit", str(path), "--format", "csv", *columns, "--cost-column", "output_tokens")
+    assert told.status == 2
+    assert f"no verdict: {path}: is not whole, as gzip" in told.err
+
+
 def test_the_fairness_of_the_machine(trace: Path, command: Command) -> None:
     found = json.loads(command("audit", str(trace), "--mode", "fairness", "--json").out)
     worst = found["worst_lead"]
@@ -215,6 +238,19 @@ def test_the_page_of_a_wrong_trace(trace: Path, tmp_path: Path, command: Command
     assert told.out == path.read_text()
 
 
+def test_whether_a_page_can_be_written_is_told_before_anything_is_read(tmp_path: Path, command: Command) -> None:
+    for path, why in ((tmp_path / "no" / "page.html", "No such file"), (tmp_path, "Is a directory")):
+        told = command("audit", "nowhere.jsonl", "--html", str(path))
+        assert told.status == 2
+        assert f"{path}: cannot be written: {why}" in told.err
+    old, new = tmp_path / "old.html", tmp_path / "new.html"
+    old.write_text("as it was")
+    for path in (old, new):
+        assert "nowhere.jsonl: cannot be read" in command("audit", "nowhere.jsonl", "--html", str(path)).err
+    assert old.read_text() == "as it was"
+    assert not new.exists()
+
+
 def test_weights_that_the_log_does_not_tell(command: Command) -> None:
     log = "user,in,out,price\n" + "".join(f"{'AB'[n % 3 == 0]},0,{n + 1},1\n" for n in range(30))
     options = ("--user-column", "user", "--arrival-column", "in", "--dispatch-column", "out", "--cost-column", "price")
@@ -228,6 +264,9 @@ def test_weights_that_the_log_does_not_tell(command: Command) -> None:
     misspelt = command("audit", "-", "--format", "csv", *options, "--weight", "a=2", stdin=log.encode())
     assert "a weight is given to a, of whom nothing was dispatched: is the name right?" in misspelt.out
     assert "of whom nothing" not in given.out + equal.out
+
+
+NAMED = ("--user-column", "u", "--arrival-column", "a", "--dispatch-column", "d", "--cost-column")
 
 
 @pytest.mark.parametrize(
@@ -251,6 +290,15 @@ def test_weights_that_the_log_does_not_tell(command: Command) -> None:
         (["--weight", "A=0"], "is not a user and a weight above zero"),
         (["--weight", "A=x"], "'x' is not a number"),
         (["--time-unit", "h"], "h is none of s, ms, us, ns"),
+        (["--mode", "fairness", "--ties", "any"], "--ties is for --mode order; the mode here is fairness"),
+        (["--format", "vtc", "--placement", "overtake"], "--placement is for --mode order; the mode here is fairness"),
+        (["--most-users", "0"], "--most-users is for --mode fairness; the mode here is order"),
+        (["--input-weight", "2"], "--input-weight: only where the log counts tokens; here a trace tells the costs"),
+        (
+            ["--format", "csv", *NAMED, "c", "--output-weight", "1"],
+            "--output-weight: only where the log counts tokens; here the column c tells the costs",
+        ),
+        (["--mode", "shw"], "Invalid value for '--mode': 'shw' is not one of 'order', 'fairness', 'fleet'"),
         (["--json", "--html", "-"], "would both go to standard output"),
         (["nowhere.jsonl"], "nowhere.jsonl: cannot be read"),
     ],

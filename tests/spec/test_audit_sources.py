@@ -109,13 +109,48 @@ def test_a_file_of_zstd() -> None:
 def test_zstd_without_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("compression.zstd", "zstandard"):
         monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(Unreadable, match=r"pip install 'sfq-spec\[zstd\]'"):
+    with pytest.raises(Unreadable, match="pip install zstandard"):
         unpack(b"\x28\xb5\x2f\xfd rest")
 
 
-def test_a_compressed_file_that_is_cut_off() -> None:
+def flipped(content: bytes, at: int) -> bytes:
+    return content[:at] + bytes([content[at] ^ 0xFF]) + content[at + 1 :]
+
+
+PACKED = gzip.compress(TRACE * 50)
+BROKEN = {
+    "cut off": PACKED[:-9],
+    "another sum": flipped(PACKED, len(PACKED) - 5),
+    "no such code": flipped(PACKED, 10),
+    "more of something else": PACKED + b"more",
+}
+
+
+@pytest.mark.parametrize("content", BROKEN.values(), ids=BROKEN)
+def test_a_compressed_file_that_is_not_whole(content: bytes) -> None:
     with pytest.raises(Unreadable, match="log: is not whole, as gzip"):
-        unpack(gzip.compress(TRACE * 50)[:-9])
+        unpack(content)
+
+
+class Growing(io.RawIOBase):
+    """A file that somebody still writes to: whoever reads on waits."""
+
+    def __init__(self, there: bytes) -> None:
+        self.there = there
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        assert self.there, "this would wait"
+        count = len(self.there)
+        buffer[:count], self.there = self.there, b""
+        return count
+
+
+def test_no_more_is_waited_for_than_is_there() -> None:
+    stream = unpacked("log", io.BufferedReader(Growing(TRACE)))
+    assert [stream.readline() for _ in range(3)] == TRACE.splitlines(keepends=True)
 
 
 VTC = "client,req_time,first_token_latency,request_latency,prompt_len,output_len\n"
@@ -231,8 +266,9 @@ def test_litellm(text: str) -> None:
     assert tally.left_out == 2
     assert [note.partition(":")[0] for note in tally.notes] == [
         "users were told apart by different columns",
-        "1 responses were not streamed",
+        "not streamed",
     ]
+    assert tally.notes[1].startswith("not streamed: 1 response, where the end")
 
 
 def test_litellm_by_key() -> None:

@@ -64,7 +64,7 @@ def test_a_refused_event_is_answered_and_the_run_goes_on(running: Running, event
     assert told.status == 0
     assert json.loads(lines[2])["refused"] == code
     assert (len(lines), lines[3]) == (4, AFTER)
-    assert "4 events, 1 dispatches, 1 refused, 1 still waiting" in told.err
+    assert "4 events, 1 dispatch, 1 refused, 1 still waiting" in told.err
 
 
 @pytest.mark.parametrize(

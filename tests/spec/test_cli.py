@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import pty
@@ -97,12 +98,93 @@ def test_rejected_requests_are_counted(command: Command) -> None:
     header = "client,req_time,first_token_latency,request_latency,prompt_len,output_len\n"
     told = command("import", "vtc", "-", stdin=(header + "0,1,-1.0,-1.0,3,4\n0,2,0.5,1,3,4\n").encode())
     assert len(told.out.splitlines()) == 3
-    assert "standard input: 1 requests that were rejected are left out" in told.err
+    assert "standard input: 1 rejected request left out" in told.err
+
+
+@pytest.mark.parametrize("pack", [lambda content: content, gzip.compress], ids=["plain", "gzip"])
+def test_every_reader_takes_compressed_files(command: Command, tmp_path: Path, pack: Callable[[bytes], bytes]) -> None:
+    for name, content in (("requests", sample.bundled()), ("script", command("import", "sample").out.encode())):
+        (tmp_path / name).write_bytes(pack(content))
+    requests, script = str(tmp_path / "requests"), str(tmp_path / "script")
+    told = command("import", "servegen", requests)
+    assert (told.status, told.out) == (0, command("import", "sample").out)
+    told = command("run", script)
+    assert told.out == command("run", "-", stdin=Path(script).read_bytes()).out
+    (tmp_path / "trace").write_bytes(pack(told.out.encode()))
+    assert json.loads(command("shadow", str(tmp_path / "trace")).out)["events"] == 3_507
+    assert command("compare", requests, "--policies", "fifo", "--first", "9").status == 0
+
+
+@pytest.mark.parametrize(
+    "arguments", [["run"], ["run", "--table"], ["shadow"], ["import", "azure"], ["compare"]], ids=" ".join
+)
+def test_every_reader_tells_that_a_compressed_file_is_not_whole(
+    command: Command, tmp_path: Path, arguments: list[str]
+) -> None:
+    text = f"{A1}\n{DISPATCH}\n" if arguments[0] != "import" else "TIMESTAMP,ContextTokens,GeneratedTokens\n"
+    path = tmp_path / "packed"
+    path.write_bytes(gzip.compress(text.encode())[:-4])
+    told = command(*arguments, str(path))
+    assert told.status == 2
+    assert f"sfq-spec: {path}: is not whole, as gzip" in told.err
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
+def test_what_standard_output_cannot_write_is_spelled_out(encoding: str) -> None:
+    lines = [A1.replace('"A"', '"Jürgen ⇒ 𝄞"'), DISPATCH.replace("}", ',"dispatched":"A1"}')]
+    environment = ENVIRONMENT | {"PYTHONIOENCODING": encoding}
+
+    def told(*arguments: str) -> str:
+        stdin = "\n".join(lines).encode()
+        done = subprocess.run([*SFQ_SPEC, *arguments], input=stdin, env=environment, capture_output=True, check=True)
+        return done.stdout.decode(encoding)
+
+    found = json.loads(told("audit", "-", "--mode", "fairness", "--json"))
+    assert [user["user"] for user in found["users"]] == ["Jürgen ⇒ 𝄞"]
+    name = {"ascii": r"J\u00fcrgen \u21d2 \ud834\udd1e", "latin-1": r"Jürgen \u21d2 \ud834\udd1e"}
+    assert name.get(encoding, "Jürgen ⇒ 𝄞") in told("audit", "-", "--mode", "fairness")
+    assert ("⇒" if encoding == "utf-8" else r"\u21d2") in told("claims", "FAIR-LEAD")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["import", "shw"], "'shw' is not one of 'servegen'"),
+        (["shadow", "-", "--placement", "shw"], "'shw' is not one of 'stall', 'overtake'"),
+        (["vectors", "shw"], "'shw' is not one of 'list'"),
+        (["import", "sample", "--servers", "0"], "Invalid value for '--servers': "),
+        (["import", "sample", "--servers", "x"], "Invalid value for '--servers': "),
+    ],
+)
+def test_a_bad_value_is_told_in_plain_words(command: Command, arguments: list[str], said: str) -> None:
+    told = command(*arguments)
+    assert told.status == 2
+    assert said in told.err
+    for leaked in ("Value error", "Input should", "unable to parse"):
+        assert leaked not in told.err
+
+
+def test_where_a_script_goes_is_tried_first(command: Command, tmp_path: Path) -> None:
+    told = command("import", "vtc", "nowhere.csv", "-o", str(tmp_path / "no" / "script.jsonl"))
+    assert (told.status, told.out) == (2, "")
+    assert "script.jsonl: cannot be written" in told.err
+
+
+def test_a_pipe_is_not_tried() -> None:
+    """Whoever reads from it would take the trial for the end."""
+    ours, theirs = os.pipe()
+    with os.fdopen(ours, "rb") as reader:
+        with process("import", "sample", "-o", f"/dev/fd/{theirs}", pass_fds=(theirs,)) as running:  # type: ignore[arg-type]
+            os.close(theirs)
+            assert reader.read().count(b"\n") == 3_507
+            running.communicate()
+        assert running.returncode == 0
 
 
 def test_the_lag(command: Command) -> None:
     told = command("run", "-", "--lag", stdin=f"{A1}\n{A1.replace('A', 'B')}\n{DISPATCH}".encode())
     assert json.loads(told.out.splitlines()[-1])["lag"] == {"A": 3, "B": 0}
+    assert "leave one of them out" in command("run", "-", "--lag", "--table", stdin=A1.encode()).err
 
 
 def test_a_scheduler_from_the_current_directory(tmp_path: Path) -> None:

@@ -159,7 +159,12 @@ def test_the_command_accepts_the_machine_and_refuses_what_is_none(command: Calla
     path.write_bytes(b"client,time\n1,2\n")
     told = command("shadow", str(path))
     assert told.status == 2
-    assert "nothing could be followed" in told.err
+    assert "nothing could be followed of 2 lines" in told.err
+    for nothing in (b"", b"\n\n"):
+        told = command("shadow", "-", stdin=nothing)
+        assert told.status == 2
+        assert json.loads(told.out) == {"events": 0, "passed_over": 0, "divergences": 0}
+        assert "nothing could be followed, for there are no events" in told.err
 
 
 def test_a_divergence_is_told_while_the_trace_goes_on() -> None:

@@ -211,7 +211,7 @@ def simulate(
         left_out = counted(stream.left_out, "request")
         print(f"sfq-gateway: {left_out} left out, as nothing tells what they took", file=sys.stderr)
     if as_json:
-        print(json.dumps(found, indent=2, ensure_ascii=False))
+        print(json.dumps(found, indent=2))
         return
     for number, result in enumerate(found):
         print("\n" * (number > 0) + "\n".join(simulating.lines(result, users, simulating.columns())))

@@ -19,7 +19,7 @@ from rich.table import Table
 from rich.text import Text
 
 from sfq_spec import numbers
-from sfq_spec.commands.console import STANDARD, Failure, progress, writing
+from sfq_spec.commands.console import STANDARD, Failure, must_be_writable, progress, writing
 from sfq_spec.conformance.audit import html, told
 from sfq_spec.conformance.audit.fairness import Fairness
 from sfq_spec.conformance.audit.findings import (
@@ -190,23 +190,31 @@ def audit(
         raise Failure("--json and --html - would both go to standard output: name a file for the page")
     if mode is Mode.FLEET and format is not Format.TRACE:
         raise Failure(f"--mode fleet reads traces; the format here is {format.value}, which tells of no servers")
-    if rooms and mode is not Mode.FLEET:
-        raise Failure("--room is for --mode fleet: the other modes know no servers")
+    mode = mode or (Mode.ORDER if format is Format.TRACE else Mode.FAIRNESS)
+    given_for = {
+        "--ties": (ties is not Ties.USER_ID, (Mode.ORDER,)),
+        "--placement": (placement is not Placement.STALL, (Mode.ORDER,)),
+        "--weight": (bool(weights), (Mode.ORDER, Mode.FAIRNESS)),
+        "--most-users": (most_users != MOST_USERS, (Mode.FAIRNESS,)),
+        "--room": (bool(rooms), (Mode.FLEET,)),
+    }
+    _only_in(mode, given_for)
+    _only_of_tokens(format, cost_column, {"--input-weight": input_weight != 1, "--output-weight": output_weight != 2})
+    must_be_writable(page)
     log = Log(format.value, columns, user_column, prices)
     given = [Record("weight", user, weight=share) for user, share in map(weight, weights or [])]
     task = Task(log, traces, given, ties is Ties.ANY, most_users, as_json or bool(page), placement)
-    mode = mode or (Mode.ORDER if format is Format.TRACE else Mode.FAIRNESS)
     try:
         found = task.fleet(dict(map(room, rooms or []))) if mode is Mode.FLEET else task.of_a_scheduler(mode)
     except Unreadable as error:
         raise Failure(f"no verdict: {error}{_hint(format, str(error))}") from None
-    if page:
-        with writing(page) as stream:
-            stream.write(html.page(found, traces).encode())
     if as_json:
         print(json.dumps(found.as_json(), indent=2, ensure_ascii=False))
     elif page != STANDARD:
         _print(found)
+    if page:
+        with writing(page) as stream:
+            stream.write(html.page(found, traces).encode(errors="backslashreplace"))
     if status := STATUS[found.verdict]:
         raise typer.Exit(status)
 
@@ -298,6 +306,20 @@ def _only_csv(format: Format, columns: dict[str, str], user: str, time_unit: str
         raise Failure(f"{', '.join(given)}: only with --format {readers}; the format here is {format.value}")
 
 
+def _only_in(mode: Mode, options: Mapping[str, tuple[bool, tuple[Mode, ...]]]) -> None:
+    """Raises `Failure` for an option that was given and is for other modes."""
+    for option, (is_given, modes) in options.items():
+        if is_given and mode not in modes:
+            raise Failure(f"{option} is for --mode {' or '.join(modes)}; the mode here is {mode}")
+
+
+def _only_of_tokens(format: Format, cost_column: str, options: Mapping[str, bool]) -> None:
+    given = ", ".join(option for option, is_given in options.items() if is_given)
+    if given and (format is Format.TRACE or cost_column):
+        costs = f"the column {cost_column} tells" if cost_column else "a trace tells"
+        raise Failure(f"{given}: only where the log counts tokens; here {costs} the costs themselves")
+
+
 def _hint(format: Format, reason: str) -> str:
     first = ("line 1: is not JSON", "line 1: field `event`: is missing")
     if format is Format.TRACE and any(sign in reason for sign in first):
@@ -314,7 +336,7 @@ def _print(found: OrderFinding | FairnessFinding | FleetFinding) -> None:
             print(f"{name}: {text}")
         for line in context:
             print(f"  {line}")
-        if rows:
+        if len(rows) > 1:
             print()
             print(*_plain(rows), sep="\n")
         return

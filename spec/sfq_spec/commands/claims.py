@@ -1,18 +1,16 @@
-"""`sfq-spec claims`: the ledger, as a table, for machines, or one claim in full."""
+"""`sfq-spec claims`: the ledger, as a list, for machines, or one claim in full."""
 
 from __future__ import annotations
 
 import json
-import sys
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
 from sfq_spec import ledger
 from sfq_spec.claims import BY_ID
 from sfq_spec.commands.console import Failure
+from sfq_spec.commands.listing import unknown
 
 
 def claims(
@@ -33,7 +31,9 @@ def claims(
       sfq-spec claims --json | jq -r '.[] | select(.level == "E") | .claim'
     """
     if claim and claim not in BY_ID:
-        raise Failure(f"there is no claim {claim}: the claims are {', '.join(BY_ID)}")
+        raise unknown("claim", claim, BY_ID, "sfq-spec claims lists them")
+    if as_markdown and (claim or as_json):
+        raise Failure(f"--markdown is the page of all claims, and goes without {claim or '--json'}")
     chosen = [ledger.find(claim)] if claim else ledger.rows()
     if as_json:
         print(json.dumps([row.as_json() for row in chosen], indent=2, ensure_ascii=False))
@@ -42,18 +42,5 @@ def claims(
     elif claim:
         print(ledger.in_full(chosen[0]))
     else:
-        _print_table(chosen)
-
-
-def _print_table(rows: list[ledger.Row]) -> None:
-    if not sys.stdout.isatty():
-        for row in rows:
+        for row in chosen:
             print(f"{row.claim.id:16} {row.claim.level}  {row.claim.seed:28} {row.claim.says}")
-        return
-    table = Table(header_style="bold")
-    for name in ("claim", "level", "stands in", "says", "formula"):
-        table.add_column(name)
-    for row in rows:
-        claim = row.claim
-        table.add_row(claim.id, claim.level, claim.seed, claim.says, claim.formula)
-    Console().print(table, markup=False)

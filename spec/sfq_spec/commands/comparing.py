@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.text import Text
 
 from sfq_spec.commands.auditing import weight
-from sfq_spec.commands.console import STANDARD, Failure, progress, reading, writing
+from sfq_spec.commands.console import STANDARD, Failure, must_be_writable, progress, reading, writing
 from sfq_spec.commands.importing import seconds
 from sfq_spec.comparison import files, page, report, told
 from sfq_spec.comparison.compare import Comparison, all_policies, compare, from_workload, scenario
@@ -88,7 +88,8 @@ def compare_(
 
     WORKLOAD is the name of a scenario, or a file: what `sfq-spec import` reads, known by its header, or JSON Lines of
     {"time": 1.5, "user": "A", "input_tokens": 100, "output_tokens": 20}, or of {"user": "A", "weight": 2}. A script of
-    events is read for its arrivals and weights.
+    events is read for its arrivals and weights; as it tells costs and no tokens, a request holds a server as long as
+    output tokens of that cost.
 
     Methods with parameters are written as in drr:quantum=512. Where they are not given, DRR's quantum is the largest
     cost, and the rate of methods that have one is what the servers do in a second (of VirtualClock: a user's share).
@@ -107,6 +108,8 @@ def compare_(
       2  there is no such scenario or policy, or the workload cannot be read
     """
     if listed:
+        amounts = (servers, input_seconds, output_seconds, input_weight, output_weight, users, first)
+        _alone(workload or chosen or as_json or html or with_time or weights, *amounts)
         print(*_list(), sep="\n")
         return
     if not workload:
@@ -115,6 +118,7 @@ def compare_(
         raise Failure("--json and --html - would both go to standard output: name a file for the page")
     if with_time and not as_json:
         raise Failure("--time adds to --json; the table has the time in any case")
+    must_be_writable(html)
     pool, prices = Pool(), Prices()
     try:
         if workload in SCENARIOS:
@@ -137,7 +141,7 @@ def compare_(
             )
             work = _read(workload, how)
         work = _changed(work, dict(map(weight, weights or [])), servers)
-        comparison = _compared(work, chosen, over_time=as_json or bool(html), printing=not as_json and not html)
+        comparison = _compared(work, chosen, over_time=as_json or bool(html))
     except (BadWorkload, BadPolicy, SchedulerError) as error:
         raise Failure(str(error)) from None
     if html:
@@ -158,6 +162,12 @@ def split(text: str) -> list[str]:
         else:
             found.append(part)
     return found
+
+
+def _alone(others: object, *amounts: object) -> None:
+    """What --list tells is always the same. Raises `Failure`."""
+    if others or any(amount is not None for amount in amounts):
+        raise Failure("--list goes alone: it tells which scenarios and methods there are")
 
 
 def _or(given: N | None, default: N) -> N:
@@ -205,11 +215,11 @@ def _changed(work: Workload, weights: dict[str, Fraction], servers: int | None) 
     return replace(work, weights={**work.weights, **weights}, pool=pool)
 
 
-def _compared(work: Workload, chosen: str, *, over_time: bool, printing: bool) -> Comparison:
+def _compared(work: Workload, chosen: str, *, over_time: bool) -> Comparison:
     names = split(chosen) if chosen else all_policies(work)
     if not names:
         raise BadPolicy(f"--policies {chosen!r} names none: the policies are {', '.join(policies.NAMES)}")
-    with progress("comparing", len(names) * len(work.requests), printing=printing) as show:
+    with progress("comparing", len(names) * len(work.requests)) as show:
         return compare(work, names, over_time=over_time, show=show)
 
 

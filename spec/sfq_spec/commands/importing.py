@@ -11,11 +11,12 @@ from typing import Annotated
 import typer
 
 from sfq_spec import numbers, sample
-from sfq_spec.commands.console import STANDARD, Failure, Source, progress, reading, say, writing
+from sfq_spec.commands.console import STANDARD, Failure, Source, must_be_writable, progress, reading, say, writing
 from sfq_spec.importers import FORMATS, azure
 from sfq_spec.importers.pool import Pool, Prices, Service
 from sfq_spec.importers.rows import SECOND, Imported
 from sfq_spec.trace import BadLine, Dispatch, encode
+from sfq_spec.words import counted
 
 SAMPLE = "sample"
 
@@ -68,7 +69,8 @@ def import_(
     times --input-seconds plus output tokens times --output-seconds. By default the pool is as large as the file
     keeps busy on average, rounded up. Each event has its time in seconds. Every request is served to the end.
 
-    The format `sample` takes no FILE: it is a small file in the format servegen that comes with the package.
+    FILE may be compressed with gzip or zstd. The format `sample` takes none: it is a small file in the format servegen
+    that comes with the package.
 
     \b
     Users:
@@ -85,6 +87,7 @@ def import_(
     """
     if users is not None and format is not Format.AZURE:
         raise typer.BadParameter(f"only azure takes it: {format} tells its users itself", param_hint="--users")
+    must_be_writable(out)
     imported, name = _read(format, file)
     if users is not None:
         imported = azure.deal(imported, users)
@@ -137,9 +140,10 @@ def _summarise(name: str, imported: Imported, service: Service) -> None:
     elapsed = max(seen.elapsed, 1)
     users = len({arrival.user for arrival in imported.arrivals})
     if imported.left_out:
-        say(f"{name}: {imported.left_out:,} requests that were rejected are left out")
+        say(f"{name}: {counted(imported.left_out, 'rejected request')} left out")
     say(
-        f"{name}: {len(imported.arrivals):,} requests of {users:,} users, {service.servers:,} servers, "
+        f"{name}: {counted(len(imported.arrivals), 'request')} of {counted(users, 'user')}, "
+        f"{counted(service.servers, 'server')}, "
         f"{seen.elapsed / SECOND:,.0f} s; somebody waits {seen.congested / elapsed:.0%} of the time, "
         f"{seen.waited / elapsed:,.1f} requests on average, {seen.longest:,} at most"
     )

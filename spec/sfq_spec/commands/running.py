@@ -19,6 +19,7 @@ from sfq_spec.running import Run
 from sfq_spec.scheduler import Scheduler, SchedulerError, load
 from sfq_spec.table import Observed, Table, is_text, layout, observe
 from sfq_spec.trace import BadLine, Entry, encode, read
+from sfq_spec.words import counted
 
 
 def run(
@@ -35,10 +36,10 @@ def run(
 ) -> None:
     """Execute a script of events and print the trace.
 
-    SCRIPT is JSON Lines, one event a line. The trace is the same with the scheduler's answer merged into each
-    line, and each line is answered as it is read. A dispatch has the request that goes, its user and its cost; an
-    event that is not carried out has the code of its refusal. Other fields of a line, such as time, stay as they
-    are; answers that the script has already are replaced. The scheduler is not judged.
+    SCRIPT is JSON Lines, one event a line, plain or compressed with gzip or zstd. The trace is the same with the
+    scheduler's answer merged into each line, and each line is answered as it is read. A dispatch has the request that
+    goes, its user and its cost; an event that is not carried out has the code of its refusal. Other fields of a line,
+    such as time, stay as they are; answers that the script has already are replaced. The scheduler is not judged.
 
     Without --python the machine of the specification runs. MODULE is looked for in the current directory first,
     and FACTORY is a class, or a function without arguments, that makes a scheduler: an object with the methods
@@ -65,6 +66,8 @@ def run(
       0  the script was executed; refusals are answers
       2  the script or the scheduler is broken; everything before that has been printed
     """
+    if as_table and with_lag:
+        raise Failure("--lag adds to the trace, and --table prints none: leave one of them out")
     out, failures, observed = sys.stdout, list[Failure](), None
     with (
         reading(script) as source,
@@ -86,8 +89,8 @@ def run(
     for failure in failures:
         raise failure
     say(
-        f"{source.name}: {going.events:,} events, {going.dispatched:,} dispatches, {going.refused:,} refused, "
-        f"{going.waiting:,} still waiting, by {python or policy or 'the machine'}"
+        f"{source.name}: {counted(going.events, 'event')}, {counted(going.dispatched, 'dispatch')}, "
+        f"{going.refused:,} refused, {going.waiting:,} still waiting, by {python or policy or 'the machine'}"
     )
 
 
@@ -105,6 +108,8 @@ def _trace(source: Source, going: Run, failures: list[Failure]) -> Iterator[Entr
             yield going.play(entry)
     except BadLine as bad:
         failures.append(Failure(f"{source.name}: {bad}"))
+    except Failure as failure:
+        failures.append(failure)
     except SchedulerError as error:
         failures.append(Failure(f"{source.name}: line {source.line}: {error}"))
 

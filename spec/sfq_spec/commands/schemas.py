@@ -4,21 +4,12 @@ from __future__ import annotations
 
 import json
 import sys
-from enum import StrEnum
 from typing import Annotated
 
 import typer
 
 from sfq_spec import schemas
-from sfq_spec.commands.console import Failure, copy
-
-
-class Action(StrEnum):
-    """What to do with the schemas."""
-
-    LIST = "list"
-    SHOW = "show"
-    COPY = "copy"
+from sfq_spec.commands.listing import Action, copied, refuse_more, unknown
 
 
 def schema(
@@ -35,11 +26,13 @@ def schema(
     """
     match action:
         case Action.LIST:
+            refuse_more(what, "schema")
             for name in schemas.names():
                 print(f"{name:12} {json.loads(schemas.bundled(name))['description']}")
         case Action.SHOW:
             if what not in schemas.names():
-                raise Failure(f"there is no schema {what!r}: the schemas are {', '.join(schemas.names())}")
+                raise unknown("schema", what, (), f"the schemas are {', '.join(schemas.names())}")
             sys.stdout.write(schemas.bundled(what).decode())
         case Action.COPY:
-            copy({f"sfq-{name}.schema.json": schemas.bundled(name) for name in schemas.names()}, what)
+            files = {f"sfq-{name}.schema.json": schemas.bundled(name) for name in schemas.names()}
+            copied(files, what, "schema")

@@ -12,6 +12,7 @@ from sfq_spec.commands.auditing import Placement, Ties
 from sfq_spec.commands.console import STANDARD, Failure, reading, say
 from sfq_spec.conformance.audit.shadow import Divergence, Shadow
 from sfq_spec.trace import LONGEST_LINE
+from sfq_spec.words import counted
 
 MOST_SAVED = 20
 """Reproductions that one run saves; later divergences are told without one."""
@@ -29,11 +30,11 @@ def shadow(
 ) -> None:
     """Follow a scheduler while it works, and tell each divergence at once.
 
-    TRACE is JSON Lines, events with their answers, as they happen. Where an answer is not the machine's, a line of
-    JSON is printed: the sentence why, what was legal, the claims that it breaks, the last events before, and the file
-    with the shortest trace that shows it, for `sfq-spec audit`. After a divergence, or where something is missing or
-    cannot be read, the rest is passed over until nobody waits; there all are level, and the following begins anew.
-    The last line counts what was seen.
+    TRACE is JSON Lines, events with their answers, as they happen; plain, or compressed with gzip or zstd. Where an
+    answer is not the machine's, a line of JSON is printed: the sentence why, what was legal, the claims that it breaks,
+    the last events before, and the file with the shortest trace that shows it, for `sfq-spec audit`. After a
+    divergence, or where something is missing or cannot be read, the rest is passed over until nobody waits; there all
+    are level, and the following begins anew. The last line counts what was seen.
 
     Whoever leaves lines out says so by a line {"gap": N}, once nobody waits.
 
@@ -59,12 +60,13 @@ def shadow(
                 if isinstance(found, Divergence) and save is not None and following.divergences <= MOST_SAVED:
                     told["saved"] = _save(save, found)
                 print(json.dumps(told, ensure_ascii=False), flush=True)
-    counted = {"events": following.events, "passed_over": following.passed_over, "divergences": following.divergences}
-    print(json.dumps(counted), flush=True)
+    seen = {"events": following.events, "passed_over": following.passed_over, "divergences": following.divergences}
+    print(json.dumps(seen), flush=True)
     if following.divergences:
         raise typer.Exit(1)
-    if following.passed_over and not following.events:
-        raise Failure(f"nothing could be followed of {following.passed_over:,} lines: TRACE is a trace of sfq-spec")
+    if not following.events:
+        of = f" of {counted(following.passed_over, 'line')}" if following.passed_over else ", for there are no events"
+        raise Failure(f"nothing could be followed{of}: TRACE is a trace of sfq-spec")
 
 
 def _make(folder: Path) -> None:

@@ -15,7 +15,8 @@ from typing import Annotated, NoReturn
 import typer
 
 from sfq_spec.commands import validating_las as las
-from sfq_spec.commands.console import Failure, copy, progress, say
+from sfq_spec.commands.console import Failure, must_be_writable, progress, say
+from sfq_spec.commands.listing import Action, copied, meant, refuse_more, unknown
 from sfq_spec.conformance import report as reports
 from sfq_spec.conformance import shorthand
 from sfq_spec.conformance.case import Case
@@ -24,7 +25,7 @@ from sfq_spec.conformance.hosted import HostedSubject
 from sfq_spec.conformance.las.case import LasCase
 from sfq_spec.conformance.page import verdict
 from sfq_spec.conformance.subjects import PATIENCE, NoVerdict, ProcessSubject, Subject
-from sfq_spec.conformance.validate import Report, bundled, chosen, validate
+from sfq_spec.conformance.validate import Report, bundled, chosen, names, validate
 
 
 class Judged(StrEnum):
@@ -77,17 +78,19 @@ def validate_(
     """
     if bool(command) == bool(python):
         raise Failure("name one scheduler: --python module:factory, or -- and the command of an adapter")
-    if policy is Judged.LAS:
-        _validate_las(command, only or [], skip, budget, seed, patience, as_json, junit, markdown, html)
     if any_tie and not python:
         raise Failure('--any-tie is for --python: an adapter says "ties": "any" among its capabilities')
+    for path in (junit, markdown, html):
+        must_be_writable(str(path or ""))
+    if policy is Judged.LAS:
+        _validate_las(command, only or [], skip, budget, seed, patience, as_json, junit, markdown, html)
     vectors = bundled()
     try:
         cases = chosen(vectors, only or [])
-    except KeyError as unknown:
-        raise Failure(
-            f"--only {unknown.args[0]}: no case has this id, flag or claim: see sfq-spec vectors list"
-        ) from None
+    except KeyError as missing:
+        name = missing.args[0]
+        hint = meant(name, names(vectors)) or "see sfq-spec vectors list"
+        raise Failure(f"--only {name}: no case has this id, flag or claim: {hint}") from None
     drawn = secrets.randbelow(2**31) if seed is None else seed
     whom = ["--python", python, *["--any-tie"] * any_tie] if python else ["--", *(command or [])]
     again = [*_again(drawn, budget, only or [], skip, patience), *whom]
@@ -101,19 +104,19 @@ def validate_(
             report = _judged(subject, cases, excused_by(skip, vectors.cases), budget, drawn)
     except (NoVerdict, NeedsHypothesis) as broken:
         reason = str(broken)
+        if as_json:
+            print(json.dumps(reports.no_verdict(reason), indent=2, ensure_ascii=False))
         _write(junit, reports.no_verdict_as_junit(reason))
         _write(markdown, reports.no_verdict_as_markdown(reason).encode())
         _write(html, verdict.no_verdict(reason, again).encode())
-        if as_json:
-            print(json.dumps(reports.no_verdict(reason), indent=2, ensure_ascii=False))
         raise Failure(f"no verdict: {reason}") from None
-    _write(junit, reports.as_junit(report))
-    _write(markdown, reports.as_markdown(report).encode())
-    _write(html, verdict.page(report, again).encode())
     if as_json:
         print(json.dumps(reports.as_json(report), indent=2, ensure_ascii=False))
     else:
         print("\n".join(reports.lines(report)))
+    _write(junit, reports.as_junit(report))
+    _write(markdown, reports.as_markdown(report).encode())
+    _write(html, verdict.page(report, again).encode())
     raise typer.Exit(0 if report.conforms else 1)
 
 
@@ -139,20 +142,14 @@ def _validate_las(
     try:
         report = las.verdict(las.Asked(command, only, excused, budget, drawn, patience))
     except NoVerdict as broken:
+        failure = las.no_verdict(broken, as_json)
         _write(junit, reports.no_verdict_as_junit(str(broken)))
         _write(markdown, reports.no_verdict_as_markdown(str(broken)).encode())
-        raise las.no_verdict(broken, as_json) from None
+        raise failure from None
+    las.tell(report, as_json)
     _write(junit, reports.as_junit(report))
     _write(markdown, reports.as_markdown(report).encode())
-    las.told(report, as_json)
-
-
-class Action(StrEnum):
-    """What to do with the vectors."""
-
-    LIST = "list"
-    SHOW = "show"
-    COPY = "copy"
+    raise typer.Exit(0 if report.conforms else 1)
 
 
 def vectors(
@@ -170,16 +167,18 @@ def vectors(
     held = bundled()
     match action:
         case Action.LIST:
+            refuse_more(what, "vectors")
             for case in held.cases:
                 print(f"{case.id:34} {len(case.events):5} events  {', '.join(case.flags) or '-'}")
         case Action.SHOW:
             found = [case for case in held.cases if case.id == what]
             if not found:
-                raise Failure(f"there is no case {what!r}: see sfq-spec vectors list")
+                raise unknown("case", what, (case.id for case in held.cases), "sfq-spec vectors list names them")
             _show(found[0])
         case Action.COPY:
             data = resources.files("sfq_spec").joinpath("data")
-            copy({name: data.joinpath(name).read_bytes() for name in ("vectors.json", "las_vectors.json")}, what)
+            files = {name: data.joinpath(name).read_bytes() for name in ("vectors.json", "las_vectors.json")}
+            copied(files, what, "vectors")
 
 
 def _judged(subject: Subject, cases: list[Case], excused: frozenset[str], budget: int, seed: int) -> Report:
@@ -208,13 +207,16 @@ def excused_by(skip: Path | None, cases: Sequence[Case | LasCase]) -> frozenset[
         return frozenset()
     try:
         lines = skip.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise Failure(f"{skip}: cannot be read: {error}") from None
+    except OSError as error:
+        raise Failure(f"{skip}: cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise Failure(f"{skip}: is not UTF-8 (byte {error.start + 1})") from None
     named = [line.partition("#")[0].strip() for line in lines]
     known = {case.id for case in cases}
     for number, name in enumerate(named, 1):
         if name and name not in known:
-            raise Failure(f"{skip}: line {number}: there is no case {name!r}")
+            hint = meant(name, known)
+            raise Failure(f"{skip}: line {number}: there is no case {name!r}{hint and f': {hint}'}")
     return frozenset(filter(None, named))
 
 

@@ -7,15 +7,14 @@ import sys
 from collections.abc import Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass
-from typing import Any, NoReturn
-
-import typer
+from typing import Any
 
 from sfq_spec.commands.console import Failure, progress
+from sfq_spec.commands.listing import meant
 from sfq_spec.conformance import report as reports
 from sfq_spec.conformance.las.case import LasCase, bundled
 from sfq_spec.conformance.las.subject import LasSubject
-from sfq_spec.conformance.las.validate import LasReport, chosen, run_as_json, validate
+from sfq_spec.conformance.las.validate import LasReport, chosen, names, run_as_json, validate
 from sfq_spec.conformance.subjects import NoVerdict
 
 
@@ -35,8 +34,10 @@ def cases(only: Sequence[str]) -> list[LasCase]:
     """The cases that are asked for. Raises `Failure`."""
     try:
         return chosen(bundled(), only)
-    except KeyError as unknown:
-        raise Failure(f"--only {unknown.args[0]}: no case of las has this id, flag or mode") from None
+    except KeyError as missing:
+        name = missing.args[0]
+        hint = meant(name, names(bundled()))
+        raise Failure(f"--only {name}: no case of las has this id, flag or mode{hint and f': {hint}'}") from None
 
 
 def verdict(asked: Asked) -> LasReport:
@@ -57,8 +58,8 @@ def verdict(asked: Asked) -> LasReport:
         return validate(subject, held, excused=asked.excused, budget=asked.budget, seed=asked.seed, show=tell)
 
 
-def told(report: LasReport, as_json: bool) -> NoReturn:
-    """Print the report, and end with its status."""
+def tell(report: LasReport, as_json: bool) -> None:
+    """Print the report."""
     if as_json:
         made: dict[str, Any] = {"policy": "las", **reports.as_json(report), "run": report.shortest_run}
         print(json.dumps(made, indent=2, ensure_ascii=False))
@@ -66,7 +67,6 @@ def told(report: LasReport, as_json: bool) -> NoReturn:
         print("\n".join(reports.lines(report)))
         if report.shortest_run:
             print(f"\nThe shortest run that fails, with its clock:\n{run_as_json(report)}")
-    raise typer.Exit(0 if report.conforms else 1)
 
 
 def no_verdict(broken: NoVerdict, as_json: bool) -> Failure:

@@ -28,6 +28,12 @@ ARRIVALS = "arrivals"
 """The format of JSON Lines that is read here."""
 MARKS = {"servegen": b"arrival_s", "azure": b"TIMESTAMP", "vtc": b"req_time", "mooncake": b'"hash_ids"'}
 """By what the first line of a format is known."""
+TOKENS = ("input_tokens", "output_tokens")
+COSTS_ALONE = (
+    "A request with a cost and no tokens holds a server as long as output tokens of that cost: of a script, compare "
+    "rather the file it was made from."
+)
+"""What is said where that is so: servers, waits and leads are others than with the tokens."""
 PASSED_OVER = ("dispatch", "cancel", "complete", "cost", "upkeep")
 
 _documents = msgspec.json.Decoder(float_hook=numbers.decimal)
@@ -47,10 +53,19 @@ class Reading:
     """So many requests at most."""
 
 
+@dataclass
+class _Told:
+    """What JSON Lines tell beside the requests."""
+
+    weights: dict[str, Fraction] = field(default_factory=dict)
+    costs_alone: bool = False
+    """A request has a cost and no tokens."""
+
+
 def workload(name: str, data: bytes, how: Reading) -> Workload:
     """The workload in a file. Raises `BadLine`, and `BadWorkload` where nothing in it can be served."""
     format = format_of(name, data)
-    told: dict[str, Fraction] = {}
+    told = _Told()
     if format == ARRIVALS:
         imported = in_order(_arrivals(io.BytesIO(data), how.prices, told))
     else:
@@ -62,7 +77,8 @@ def workload(name: str, data: bytes, how: Reading) -> Workload:
     sent = imported.arrivals[: how.first]
     name, title = PurePath(name).name, f"requests in the format {format}"
     about = "Requests as the file tells them; who is served when, each method decides anew."
-    return Workload(name, title, about, sent, (), {**told, **how.weights}, how.pool, how.prices)
+    about += f" {COSTS_ALONE}" if told.costs_alone else ""
+    return Workload(name, title, about, sent, (), {**told.weights, **how.weights}, how.pool, how.prices)
 
 
 def format_of(name: str, data: bytes) -> str:
@@ -81,8 +97,8 @@ def format_of(name: str, data: bytes) -> str:
     )
 
 
-def _arrivals(stream: Readable, prices: Prices, weights: dict[str, Fraction]) -> list[Arrival]:
-    """The requests; the weights are noted. Raises `BadLine`."""
+def _arrivals(stream: Readable, prices: Prices, told: _Told) -> list[Arrival]:
+    """The requests; what else is told is noted. Raises `BadLine`."""
     arrivals = []
     for number, line in lines(stream):
         if not line.strip():
@@ -97,17 +113,18 @@ def _arrivals(stream: Readable, prices: Prices, weights: dict[str, Fraction]) ->
             raise BadLine(number, "user", "is missing" if user is None else "is not a text")
         named(number, "user", user)
         if "weight" in row:
-            weights[user] = _positive(number, "weight", row["weight"])
+            told.weights[user] = _positive(number, "weight", row["weight"])
         if row.get("event") != "weight" and not row.keys() <= {"event", "user", "weight"}:
             arrivals.append(_arrival(number, user, row, prices))
+            told.costs_alone |= not row.keys() & set(TOKENS)
     return arrivals
 
 
 def _arrival(line: int, user: str, row: dict[str, object], prices: Prices) -> Arrival:
     time = microseconds(line, "time", row.get("time", 0))
     cost = _positive(line, "cost", row["cost"]) if "cost" in row else None
-    tokens = [whole(line, name, row.get(name, 0)) for name in ("input_tokens", "output_tokens")]
-    if not row.keys() & {"input_tokens", "output_tokens"}:
+    tokens = [whole(line, name, row.get(name, 0)) for name in TOKENS]
+    if not row.keys() & set(TOKENS):
         if cost is None:
             raise BadLine(line, "cost", "is missing: a request has a cost, or input_tokens and output_tokens")
         tokens = [0, ceil(cost / max(1, prices.output_weight))]

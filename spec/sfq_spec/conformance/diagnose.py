@@ -33,12 +33,14 @@ class Diagnosis:
 
 
 def diagnose(behaviours: Sequence[Behaviour], *, any_tie: bool = False) -> Diagnosis:
-    """The mutants that answer just like the scheduler, in every run.
+    """The mutants that answer just like the scheduler, in every run; none where that is what it should answer.
 
     Where there is none, those that do in every run without a refusal. The lags that are told decide between mutants
     that send the same requests; on them alone, where the right order is sent, rests a diagnosis only if they agree.
     """
     shortest_first = sorted(behaviours, key=lambda behaviour: len(behaviour.events))
+    if _is_like(RIGHT, shortest_first, any_tie, lags=True):
+        return Diagnosis()
     if found := _alike(shortest_first, any_tie):
         return Diagnosis(tuple(found))
     unrefused = [behaviour for behaviour in shortest_first if not _refuses(behaviour.events)]

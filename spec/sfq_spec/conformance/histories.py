@@ -92,7 +92,7 @@ class NeedsHypothesis(Exception):
     """The random part needs an optional package."""
 
     def __init__(self) -> None:
-        super().__init__("random histories need Hypothesis: pip install 'sfq-spec[kit]', or ask for none: --budget 0")
+        super().__init__("random histories need Hypothesis: pip install hypothesis, or ask for none: --budget 0")
 
 
 def search(check: Callable[[list[Event]], None], capabilities: Capabilities, *, budget: int, seed: int) -> None:

@@ -32,14 +32,13 @@ def lines(report: Report) -> Iterator[str]:
         yield ""
         yield "The shortest run that fails:"
         yield from explained(report.shortest)
-    if report.failed:
         yield ""
         yield from diagnosed(report)
         yield from _suspected(report)
     others = [result for result in _shortest_first(report) if result is not report.shortest]
     if others:
         yield ""
-        yield f"{len(others)} more:"
+        yield f"{len(others)} more:" if report.shortest else "--skip names what does not fail:"
         for result in others[:EXPLAINED]:
             yield f"  {result.id}: {why(result)}"
         if len(others) > EXPLAINED:
@@ -129,7 +128,7 @@ def as_markdown(report: Report) -> str:
     """The report for the summary of a CI job."""
     parts = [f"### sfq-spec: {report.hello.implementation.name}", "", f"**{summary(report)}**"]
     if report.failed:
-        parts += ["", *diagnosed(report), *_suspected(report)]
+        parts += ["", *diagnosed(report), *_suspected(report)] if report.wrong else []
         parts += ["", "| case | what is wrong | claims | run |", "|---|---|---|---|"]
         for result in _shortest_first(report):
             claims = ", ".join(result.wrong.claims) if result.wrong else ""
@@ -171,7 +170,7 @@ def suspects(report: Report) -> Sequence[tuple[str, int, int]]:
     if report.diagnosis.mutants:
         return ()
     tried = Counter(flag for result in report.results if result.answers for flag in result.case.flags)
-    failing = Counter(flag for result in report.failed if result.wrong for flag in result.case.flags)
+    failing = Counter(flag for result in report.wrong for flag in result.case.flags)
     found = [(flag, count, tried[flag]) for flag, count in failing.items()]
     return sorted(found, key=lambda one: (-one[1] / one[2], -one[1], one[0]))[:LIKELY]
 

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from sfq_spec.conformance import messages, protocol, shorthand
 from sfq_spec.conformance.child import LONGEST_LINE, Child, Ended, Silent, TooLong
 from sfq_spec.conformance.protocol import Capabilities, Hello, Implementation, Told
-from sfq_spec.scheduler import METHODS, Broken, Scheduler, SchedulerError, lag, play
+from sfq_spec.scheduler import METHODS, Broken, Scheduler, SchedulerError, has_lag, lag, method, play
 from sfq_spec.trace import CODES, Answer, Cancel, Dispatch, Event, Recost, SetWeight, fields_of
 
 LONGEST_SENTENCE = 300
@@ -94,12 +94,16 @@ class PythonSubject:
 
     def __enter__(self) -> Self:
         made = self._made()
-        able = {kind: any(callable(getattr(made, name, None)) for name in names) for kind, names in METHODS.items()}
+        try:
+            able = {kind: method(made, kind) is not None for kind in METHODS}
+            tells_lags = has_lag(made)
+        except SchedulerError as broken:
+            raise NoVerdict(str(broken)) from broken
         capabilities = Capabilities(
             cancel=able[Cancel],
             weights=able[SetWeight],
             recost=able[Recost],
-            lag=getattr(made, "lag", None) is not None,
+            lag=tells_lags,
             ties="any" if self._any_tie else "user-id",
             numbers="rational",
         )

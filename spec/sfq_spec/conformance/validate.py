@@ -71,6 +71,11 @@ class Report:
         return [result for result in self.results if result.status in ("failed", "excuse not needed")]
 
     @property
+    def wrong(self) -> list[Result]:
+        """Those failures that are runs which went wrong: the others are excuses that are not needed."""
+        return [result for result in self.failed if result.wrong]
+
+    @property
     def conforms(self) -> bool:
         """Something was checked, and nothing failed."""
         return not self.failed and any(result.status == "passed" for result in self.results)
@@ -82,8 +87,7 @@ class Report:
     @property
     def shortest(self) -> Result | None:
         """The failure with the shortest run."""
-        wrong = [result for result in self.failed if result.wrong]
-        return min(wrong, key=lambda result: len(result.prefix), default=None)
+        return min(self.wrong, key=lambda result: len(result.prefix), default=None)
 
 
 def bundled() -> Vectors:
@@ -140,16 +144,21 @@ def smoke(subject: Subject) -> None:
 
 def chosen(vectors: Vectors, only: Sequence[str]) -> list[Case]:
     """The cases whose id, flag or claim is one of `only`; all where it is empty. Raises `KeyError` for one unknown."""
-    known = {name for case in vectors.cases for name in (case.id, *case.flags, *case.claims)}
+    known = names(vectors)
     for name in only:
         if name not in known:
             raise KeyError(name)
     return [case for case in vectors.cases if not only or set(only) & {case.id, *case.flags, *case.claims}]
 
 
+def names(vectors: Vectors) -> set[str]:
+    """What `chosen` knows: ids, flags and claims."""
+    return {name for case in vectors.cases for name in (case.id, *case.flags, *case.claims)}
+
+
 def diagnosis_of(report: Report) -> Diagnosis:
-    """The mutants that answer as the scheduler did in everything that was played."""
-    if all(result.error for result in report.failed):
+    """The mutants that answer as the scheduler did in everything that was played, where an answer was wrong."""
+    if all(result.error for result in report.wrong):
         return Diagnosis()
     runs = [
         Behaviour(result.events[: len(result.answers)], result.answers) for result in report.results if result.answers

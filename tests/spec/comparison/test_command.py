@@ -142,6 +142,14 @@ class TestFiles:
         found = json.loads(told.out)
         assert found["workload"]["requests"] == found["policies"][0]["dispatched"] == 200
 
+    def test_where_costs_stand_for_tokens_it_says_so(self, command: Command) -> None:
+        of_the_cost = "A request with a cost and no tokens holds a server as long as output tokens of that cost"
+        tokens = b'{"user": "A", "input_tokens": 1}\n{"user": "B", "output_tokens": 2, "cost": 9}\n'
+        for requests, said in ((REQUESTS, True), (tokens, False), (tokens + REQUESTS, True)):
+            for option in ([], ["--json"], ["--html", "-"]):
+                told = command("compare", "-", "--policies", "sfq", *option, stdin=requests)
+                assert (of_the_cost in told.out) is said
+
     def test_options_change_the_workload(self, command: Command) -> None:
         azure = b"TIMESTAMP,ContextTokens,GeneratedTokens\n" + b"2023-11-16 18:17:03,2,3\n" * 6
         more = (
@@ -191,6 +199,10 @@ class TestBadInput:
             (("article", "--first", "3"), b"", "--first is for files: the scenario article has its own"),
             (("article", "--json", "--html", "-"), b"", "name a file for the page"),
             (("article", "--time"), b"", "--time adds to --json"),
+            (("article", "--list"), b"", "--list goes alone"),
+            (("--list", "--json"), b"", "--list goes alone"),
+            (("--list", "--input-weight", "0"), b"", "--list goes alone"),
+            (("no-file", "--html", "no/page.html"), b"", "no/page.html: cannot be written: No such file"),
             (("-", "--users", "2"), REQUESTS, "only an azure trace is dealt out to users"),
             (("-",), b"", "standard input: there are no requests: the file is empty"),
             (("-",), b"arrival_s,client,input_tokens,output_tokens\n", "there are no requests"),

@@ -102,8 +102,15 @@ class FairnessFinding:
         return worst if worst and worst.lead > worst.bound else None
 
     @property
+    def dispatched(self) -> int:
+        """How many requests."""
+        return sum(user.dispatched for user in self.audit.users.values())
+
+    @property
     def decided(self) -> str:
-        """By what it is known whether FAIR-LEAD holds; empty where it is not known."""
+        """By what it is known whether FAIR-LEAD holds; empty where it is not known, or nothing was dispatched."""
+        if not self.dispatched:
+            return ""
         if self.audit.certificate.is_level:
             return "the certificate"
         if self.excess:
@@ -113,7 +120,7 @@ class FairnessFinding:
     @property
     def verdict(self) -> Verdict:
         """Whether FAIR-LEAD holds for all pairs and intervals."""
-        if not any(user.dispatched for user in self.audit.users.values()) or not self.decided:
+        if not self.decided:
             return "no verdict"
         return "does not conform" if self.excess else "conforms"
 
@@ -138,7 +145,7 @@ class FairnessFinding:
             "mode": "fairness",
             "verdict": self.verdict,
             "events": audit.events,
-            "dispatched": sum(user.dispatched for user in audit.users.values()),
+            "dispatched": self.dispatched,
             "refused": audit.refused,
             "withdrawn": audit.withdrawn,
             "still_waiting": len(audit.live),
@@ -237,7 +244,7 @@ def audit_fairness(
 
 def needs_all_intervals(found: FairnessFinding) -> bool:
     """Whether FAIR-LEAD is open only because the excess over it was not followed, and could be."""
-    return found.audit.beyond is None and found.is_exact and not found.decided
+    return found.audit.beyond is None and found.is_exact and found.dispatched > 0 and not found.decided
 
 
 def _moment(moment: Moment) -> dict[str, Any]:

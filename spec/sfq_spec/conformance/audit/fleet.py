@@ -68,11 +68,22 @@ class FleetFinding:
     """File and line of the wrong event."""
 
     @property
+    def not_seen(self) -> list[str]:
+        """Servers with a room, and nothing was sent to them."""
+        return sorted(self.rooms.keys() - self.servers)
+
+    @property
+    def not_told(self) -> list[str]:
+        """Servers that something was sent to, and whose room is not known."""
+        return sorted(self.servers - self.rooms.keys())
+
+    @property
     def verdict(self) -> Verdict:
-        """A trace in which nothing ends shows nothing."""
+        """A trace in which nothing ends shows nothing; nor does one where a room may be that of another server."""
         if self.wrong:
             return "does not conform"
-        return "conforms" if self.ended and not self.undecided else "no verdict"
+        is_open = self.undecided or (self.not_seen and self.not_told)
+        return "conforms" if self.ended and not is_open else "no verdict"
 
     def as_json(self) -> dict[str, Any]:
         """For machines."""
@@ -92,6 +103,8 @@ class FleetFinding:
             "on_their_way": self.on_their_way,
             "moved": self.moved,
             "servers": sorted(self.servers),
+            "servers_not_seen": self.not_seen,
+            "servers_without_room": self.not_told,
             "undecided": self.undecided or None,
             "rooms": {name: {"requests": room.requests, "tokens": room.tokens} for name, room in self.rooms.items()},
             "wrong": wrong,

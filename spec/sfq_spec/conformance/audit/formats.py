@@ -21,6 +21,7 @@ from sfq_spec.conformance.audit.moments import SECOND, Row
 from sfq_spec.importers import vtc
 from sfq_spec.importers.rows import named, table, whole
 from sfq_spec.trace import LONGEST_LINE, BadLine
+from sfq_spec.words import counted
 
 UNITS = {"s": SECOND, "ms": SECOND // 1_000, "us": SECOND // 1_000_000, "ns": 1}
 _PLAIN = re.compile(r"(\d{1,18})(?:\.(\d{1,9}))?", re.ASCII)
@@ -157,8 +158,8 @@ def read_litellm(file: str, stream: IO[bytes], user: str, prices: Prices, tally:
         tally.notes.append(f"users were told apart by different columns: {told}; --user-column names one for all")
     if whole_responses:
         tally.notes.append(
-            f"{whole_responses:,} responses were not streamed: for them the end of the response, not the first token, "
-            "stands in for the dispatch"
+            f"not streamed: {counted(whole_responses, 'response')}, where the end, not the first token, stands in for "
+            "the dispatch"
         )
 
 

@@ -13,6 +13,7 @@ from sfq_spec.conformance.audit.timeline import Timeline
 from sfq_spec.conformance.page.chart import COLOURS, GREY, Chart, Curve, Level, Point, Span
 from sfq_spec.conformance.page.document import document, table, terms, text
 from sfq_spec.table import shown
+from sfq_spec.words import counted
 
 
 def page(found: OrderFinding | FairnessFinding | FleetFinding, names: Sequence[str]) -> str:
@@ -52,7 +53,7 @@ def _plots(found: FairnessFinding) -> Iterator[str]:
     yield _figure(_charged(found, timeline, axis), about)
     if lead := _lead(found, timeline, axis):
         about = "How far one user is ahead of another that has been waiting, at that moment; the greatest of all."
-        yield _figure(lead, f"{about} Looked up at {len(timeline.leads):,} moments.")
+        yield _figure(lead, f"{about} Looked up at {counted(len(timeline.leads), 'moment')}.")
     else:
         why = (
             "there are too many users to look at all pairs" if found.audit.worst.most_users else "it was not asked for"
@@ -93,7 +94,7 @@ def _groups(found: FairnessFinding) -> list[tuple[str, list[str], str]]:
     names = [user.name for user in found.users]
     groups = [(shown(name), [name], colour) for name, colour in zip(names, COLOURS, strict=False)]
     rest = names[len(groups) :]
-    return groups + ([(f"{len(rest):,} others", rest, GREY)] if rest else [])
+    return groups + ([(counted(len(rest), "other"), rest, GREY)] if rest else [])
 
 
 def _charged(found: FairnessFinding, timeline: Timeline, axis: _Axis) -> Chart:

@@ -5,21 +5,22 @@ from __future__ import annotations
 import gzip
 import io
 import zlib
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import IO, Any
 
 from sfq_spec.conformance.audit.records import Unreadable
 
 GZIP = b"\x1f\x8b"
 ZSTD = b"\x28\xb5\x2f\xfd"
+BUFFER = 1 << 16
+"""Bytes that are read at a time."""
 
 
 class Counted(io.RawIOBase):
-    """A stream of bytes that tells how much of it has been read."""
+    """A stream of bytes that tells how much of it has been read. It waits for no more than is there."""
 
     def __init__(self, stream: IO[bytes], show: Callable[[int], None]) -> None:
-        self._stream = stream
+        self._read: Callable[[int], bytes] = getattr(stream, "read1", stream.read)
         self._show = show
         self._done = 0
 
@@ -30,32 +31,45 @@ class Counted(io.RawIOBase):
     def readinto(self, buffer: object) -> int:
         """As any raw stream."""
         view = memoryview(buffer)  # type: ignore[arg-type]
-        data = self._stream.read(len(view))
+        data = self._read(len(view))
         view[: len(data)] = data
         self._done += len(data)
         self._show(self._done)
         return len(data)
 
 
-@contextmanager
-def unpacked(name: str, stream: IO[bytes], show: Callable[[int], None] = lambda done: None) -> Iterator[IO[bytes]]:
+class Whole(io.RawIOBase):
+    """What is inside a compressed file. Raises `Unreadable` where that is damaged or cut off, whoever reads it."""
+
+    def __init__(self, name: str, kind: str, inside: io.BufferedIOBase, broken: tuple[type[Exception], ...]) -> None:
+        self._about = f"{name}: is not whole, as {kind}"
+        self._inside = inside
+        self._broken = broken
+
+    def readable(self) -> bool:
+        """It is."""
+        return True
+
+    def readinto(self, buffer: object) -> int:
+        """As any raw stream."""
+        try:
+            return self._inside.readinto1(buffer)  # type: ignore[arg-type]
+        except self._broken as error:
+            raise Unreadable(f"{self._about}: {error}") from None
+
+
+def unpacked(name: str, stream: IO[bytes], show: Callable[[int], None] = lambda done: None) -> IO[bytes]:
     """The bytes in a file, whichever of the three it is. `show` is told how many bytes of the file have been read.
 
-    Raises `Unreadable` where the file is not what its first bytes say, is cut off, or needs what is not installed.
+    It waits for the first bytes. Raises `Unreadable` where the file needs what is not installed; and so does whoever
+    reads on, where the file is not what its first bytes say, or is cut off.
     """
-    counted = io.BufferedReader(Counted(stream, show), 1 << 18)
+    counted = io.BufferedReader(Counted(stream, show), BUFFER)
     first = counted.peek(4)[:4]
-    try:
-        if first.startswith(GZIP):
-            with gzip.GzipFile(fileobj=counted) as inside:
-                yield inside  # type: ignore[misc]
-        elif first == ZSTD:
-            with _zstd(name, counted) as inside:
-                yield inside
-        else:
-            yield counted
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise Unreadable(f"{name}: is not whole, as gzip: {error}") from None
+    if first.startswith(GZIP):
+        inside: io.BufferedIOBase = gzip.GzipFile(fileobj=counted)
+        return io.BufferedReader(Whole(name, "gzip", inside, (EOFError, zlib.error, gzip.BadGzipFile)), BUFFER)
+    return _zstd(name, counted) if first == ZSTD else counted
 
 
 class Unzstd(io.RawIOBase):
@@ -96,8 +110,7 @@ class Unzstd(io.RawIOBase):
         return True
 
 
-@contextmanager
-def _zstd(name: str, stream: IO[bytes]) -> Iterator[IO[bytes]]:
+def _zstd(name: str, stream: IO[bytes]) -> IO[bytes]:
     frame: Callable[[], Any]
     try:
         from compression.zstd import ZstdDecompressor, ZstdError  # type: ignore[import-not-found, unused-ignore]
@@ -109,14 +122,12 @@ def _zstd(name: str, stream: IO[bytes]) -> Iterator[IO[bytes]]:
         except ModuleNotFoundError:
             raise Unreadable(
                 f"{name}: is compressed with zstd, which needs Python 3.14 or the package zstandard: "
-                "pip install 'sfq-spec[zstd]', or unpack it first: zstd -dc FILE | sfq-spec audit -"
+                "pip install zstandard, or unpack it first: zstd -d FILE"
             ) from None
         ZstdError = zstandard.ZstdError
 
         def frame() -> Any:
             return zstandard.ZstdDecompressor().decompressobj()
 
-    try:
-        yield io.BufferedReader(Unzstd(stream, frame), 1 << 18)
-    except (EOFError, ZstdError) as error:
-        raise Unreadable(f"{name}: is not whole, as zstd: {error}") from None
+    inside = io.BufferedReader(Unzstd(stream, frame), BUFFER)
+    return io.BufferedReader(Whole(name, "zstd", inside, (EOFError, ZstdError)), BUFFER)

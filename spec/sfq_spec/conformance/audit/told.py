@@ -14,6 +14,7 @@ from sfq_spec.conformance.audit.fleet import FleetFinding
 from sfq_spec.conformance.audit.records import Record
 from sfq_spec.conformance.audit.worst_lead import Interval, Moment
 from sfq_spec.table import shown
+from sfq_spec.words import counted
 
 MOST_ROWS = 10
 """Users that a report names; the others are summed up."""
@@ -34,8 +35,12 @@ def order_lines(found: OrderFinding) -> Iterator[Line]:
         if wrong.legal:
             yield "legal there", ", ".join(map(shown, wrong.legal))
         yield "breaks", ", ".join(wrong.claims)
-        yield "shortest failing prefix", f"{wrong.at + 1:,} events"
-    yield "looked at", f"{found.events:,} events, {found.dispatched:,} dispatches, {found.refused:,} refusals"
+        yield "shortest failing prefix", counted(wrong.at + 1, "event")
+    yield "looked at", _counts(event=found.events, dispatch=found.dispatched, refusal=found.refused)
+
+
+def _counts(**counts: int) -> str:
+    return ", ".join(counted(number, what) for what, number in counts.items())
 
 
 def _order_verdict(found: OrderFinding) -> str:
@@ -58,7 +63,7 @@ def fleet_lines(found: FleetFinding) -> Iterator[Line]:
         yield "first wrong", f"event {wrong.at + 1:,} ({found.place})"
         yield "because", wrong.sentence
         yield "breaks", ", ".join(wrong.claims)
-    yield "accepted", f"{found.accepted:,} requests"
+    yield "accepted", counted(found.accepted, "request")
     yield "ended", ", ".join(f"{count:,} {how}" for how, count in sorted(found.ended.items())) or "none"
     if found.on_their_way:
         yield "on their way", f"{found.on_their_way:,} when the trace ends"
@@ -66,12 +71,16 @@ def fleet_lines(found: FleetFinding) -> Iterator[Line]:
         yield "begun before", f"{found.begun_before:,} ended here, and began before the trace"
     if found.moved:
         yield "moved", f"{found.moved:,} to another server"
-    open_ = sorted(found.servers - found.rooms.keys())
-    if open_:
-        yield "not looked at", f"the room of {', '.join(map(shown, open_[:MOST_ROWS]))}; --room NAME=REQUESTS tells it"
-    if unknown := sorted(found.rooms.keys() - found.servers):
-        yield "note", f"nothing was sent to {', '.join(map(shown, unknown))}"
-    yield "looked at", f"{found.events:,} events, {len(found.servers):,} servers"
+    if found.not_told:
+        yield "not looked at", f"the room of {_listed(found.not_told)}; --room NAME=REQUESTS tells it"
+    if found.not_seen:
+        yield "note", f"nothing was sent to {_listed(found.not_seen)}"
+    yield "looked at", _counts(event=found.events, server=len(found.servers))
+
+
+def _listed(names: list[str]) -> str:
+    rest = len(names) - MOST_ROWS
+    return ", ".join([*map(shown, names[:MOST_ROWS]), *([counted(rest, "other")] if rest > 0 else [])])
 
 
 def _fleet_verdict(found: FleetFinding) -> str:
@@ -79,8 +88,13 @@ def _fleet_verdict(found: FleetFinding) -> str:
         return "does not conform"
     if found.undecided:
         return f"no verdict: too much on {found.undecided}, unless some had left; the trace ends before that is told"
-    if found.verdict == "no verdict":
+    if not found.ended:
         return "no verdict: nothing has ended, so there is nothing to judge"
+    if found.verdict == "no verdict":
+        return (
+            f"no verdict: nothing was sent to {_listed(found.not_seen)}, and the room of {_listed(found.not_told)} is "
+            "not told: is a name misspelt?"
+        )
     held = ", and what was completed had room" if found.rooms.keys() & found.servers else ""
     return f"conforms: each request that ended did so once{held}"
 
@@ -101,21 +115,21 @@ def fairness_lines(found: FairnessFinding) -> Iterator[Line]:
     """The result of the mode `fairness`, but for the users."""
     audit = found.audit
     yield "verdict", _fairness_verdict(found)
-    yield from _lead_lines(found)
-    yield "certificate", _certificate(found)
-    if (excess := found.excess) and excess is not audit.worst.worst:
-        yield "FAIR-LEAD is broken", f"the most by {_interval(found, excess)}"
-    yield "largest charge", number(found.number(audit.greatest))
+    if found.dispatched:
+        yield from _lead_lines(found)
+        yield "certificate", _certificate(found)
+        if (excess := found.excess) and excess != audit.worst.worst:
+            yield "FAIR-LEAD is broken", f"by most where {_interval(found, excess)}"
+        yield "largest charge", number(found.number(audit.greatest))
     if wait := audit.longest_wait:
         yield "longest wait", _wait(wait)
-    dispatched = sum(user.dispatched for user in audit.users.values())
-    counts = [f"{audit.events:,} events", f"{len(audit.users):,} users", f"{dispatched:,} dispatches"]
-    counts += [f"{audit.refused:,} refusals"] if audit.refused else []
+    counts = [_counts(event=audit.events, user=len(audit.users), dispatch=found.dispatched)]
+    counts += [counted(audit.refused, "refusal")] if audit.refused else []
     counts += [f"{audit.withdrawn:,} withdrawn"] if audit.withdrawn else []
     counts += [f"{len(audit.live):,} still waiting"] if audit.live else []
     yield "looked at", ", ".join(counts)
     if found.tally.left_out:
-        yield "left out", f"{found.tally.left_out:,} rows ({found.tally.why})"
+        yield "left out", f"{counted(found.tally.left_out, 'row')} ({found.tally.why})"
     for note in found.tally.notes:
         yield "note", note
     if idle := [user.name for user in audit.users.values() if user.weight != 1 and not user.dispatched + user.waiting]:
@@ -130,7 +144,7 @@ def _fairness_verdict(found: FairnessFinding) -> str:
             return f"conforms: FAIR-LEAD holds for all pairs and intervals, {how}"
         case "does not conform":
             return "does not conform: FAIR-LEAD is broken"
-    if not found.total:
+    if not found.dispatched:
         return "no verdict: nothing was dispatched, so there is nothing to judge"
     pairs = "there are too many users to look at all pairs" if found.audit.worst.most_users else "no pair was looked at"
     return f"no verdict on FAIR-LEAD: {pairs}, and the certificate does not settle it"
@@ -142,7 +156,7 @@ def _lead_lines(found: FairnessFinding) -> Iterator[Line]:
         before = (
             f"; before event {worst.given_up:,} it was {number(found.number(worst.greatest))}" if worst.worst else ""
         )
-        many = f"not known: more than {worst.most_users:,} users in one period of congestion{before}"
+        many = f"not known: more than {counted(worst.most_users, 'user')} in one period of congestion{before}"
         yield "worst lead", many if worst.most_users else NOT_ASKED
         return
     lead = number(found.number(worst.greatest))
@@ -158,7 +172,7 @@ def _lead_lines(found: FairnessFinding) -> Iterator[Line]:
 def _interval(found: FairnessFinding, interval: Interval) -> str:
     lead, bound = number(found.number(interval.lead)), number(found.number(interval.bound))
     return (
-        f"{shown(interval.ahead)!r} got {lead} more than {shown(interval.behind)!r}, which waited throughout, "
+        f"{quoted(interval.ahead)} got {lead} more than {quoted(interval.behind)}, which waited throughout, "
         f"{_moments(interval.begin, interval.end)}; FAIR-LEAD allows {bound}"
     )
 
@@ -180,9 +194,14 @@ def _wait(wait: Wait) -> str:
     seconds = "" if wait.seconds is None else f"{wait.seconds:,.6g} s, "
     ended = "" if wait.is_over else ", and it still waits"
     return (
-        f"{seconds}{wait.events:,} events: {shown(wait.request)!r} of {shown(wait.user)!r}, "
+        f"{seconds}{counted(wait.events, 'event')}: {quoted(wait.request)} of {quoted(wait.user)}, "
         f"which arrived at event {wait.since:,}{ended}"
     )
+
+
+def quoted(id: str) -> str:
+    """An id within a sentence."""
+    return f"'{shown(id)}'"
 
 
 def user_rows(found: FairnessFinding, most: int = MOST_ROWS) -> Iterator[tuple[str, ...]]:
@@ -195,7 +214,7 @@ def user_rows(found: FairnessFinding, most: int = MOST_ROWS) -> Iterator[tuple[s
         weight = [number(Fraction(user.weight))] if weighted else []
         yield (shown(user.name), *weight, *_cells(found, [user]))
     if rest := users[len(kept) :]:
-        yield (f"{len(rest):,} others", *([""] if weighted else []), *_cells(found, rest))
+        yield (counted(len(rest), "other"), *([""] if weighted else []), *_cells(found, rest))
 
 
 def _cells(found: FairnessFinding, users: list[User]) -> tuple[str, ...]:
@@ -205,7 +224,7 @@ def _cells(found: FairnessFinding, users: list[User]) -> tuple[str, ...]:
     wait = (
         ""
         if longest is None
-        else f"{longest.events:,} events"
+        else counted(longest.events, "event")
         if longest.seconds is None
         else f"{longest.seconds:,.6g} s"
     )

@@ -56,11 +56,16 @@ class LasReport(Report):
 
 def chosen(vectors: LasVectors, only: Sequence[str]) -> list[LasCase]:
     """The cases whose id, flag or mode is one of `only`; all where it is empty. Raises `KeyError` for one unknown."""
-    known = {name for case in vectors.cases for name in (case.id, *case.flags, case.mode)}
+    known = names(vectors)
     for name in only:
         if name not in known:
             raise KeyError(name)
     return [case for case in vectors.cases if not only or set(only) & {case.id, *case.flags, case.mode}]
+
+
+def names(vectors: LasVectors) -> set[str]:
+    """What `chosen` knows: ids, flags and modes."""
+    return {name for case in vectors.cases for name in (case.id, *case.flags, case.mode)}
 
 
 def validate(

@@ -74,7 +74,7 @@ def page(report: Report, command: Sequence[str] = ()) -> str:
         *_head(title, "conforms" if report.conforms else "does not conform", _about(report)),
         *_counts(report, command),
         *(_shortest(report, shown[0]) if shown else ()),
-        *(_diagnosis(report) if failed else ()),
+        *(_diagnosis(report) if shown else ()),
         *_others(report, shown[1:DRAWN], [result for result in failed if result not in shown[:DRAWN]]),
         *(_example(report) if report.conforms else ()),
         *_cases(report, shown[:DRAWN]),
@@ -211,7 +211,7 @@ def _kind(flag: str, kind: Flag, share: str) -> Sequence[str]:
 def _others(report: Report, drawn: Sequence[Result], rest: Sequence[Result]) -> Iterator[str]:
     if not drawn and not rest:
         return
-    yield f"<h2>{len(drawn) + len(rest):,} more</h2>"
+    yield f"<h2>{len(drawn) + len(rest):,} more</h2>" if report.shortest else "<h2>Excused, and does not fail</h2>"
     for result in drawn:
         id = text(result.id)
         yield f"<details id='case-{id}'><summary><code>{id}</code> {text(why(result))}</summary>"
