@@ -105,9 +105,11 @@ def test_the_page_says_how_many_mistakes_there_are() -> None:
 
 
 @pytest.mark.integration
-def test_it_conforms_as_a_process() -> None:
-    command = [sys.executable, str(Path(__file__).with_name("plain.py"))]
-    status, output = validate("--budget", "200", "--seed", "1", command=command)
+@pytest.mark.parametrize("program", ["plain.py", "adapter.py"])
+def test_both_conform_in_a_thousand_histories(program: str) -> None:
+    """In some a completion comes twice, before and after a sweep, or a service has all but vanished."""
+    command = [sys.executable, str(Path(__file__).with_name(program))]
+    status, output = validate("--budget", "1000", "--seed", "77", command=command)
     assert status == 0, output
 
 
