@@ -69,6 +69,7 @@ def test_a_comparison_takes_the_median_of_ratios() -> None:
     assert (timed.ratio, timed.nanoseconds, timed.spread) == (5.0, 5.0, 1.0)
 
 
+@pytest.mark.integration
 def test_results_are_shown_with_their_goals(capsys: pytest.CaptureFixture[str]) -> None:
     results = [told for told in measure(TINY) if isinstance(told, Result)]
     assert {result.verdict for result in results} >= {"reached", "reported"}
@@ -89,6 +90,7 @@ def test_results_are_shown_with_their_goals(capsys: pytest.CaptureFixture[str]) 
     assert all({"measure", "users", "value", "goal", "verdict"} <= set(entry) for entry in entries)
 
 
+@pytest.mark.integration
 def test_the_command_ends_well_whatever_it_finds(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
