@@ -76,6 +76,7 @@ def test_every_command_and_option_is_there() -> None:
         assert {word for word in rest[: rest.index("--") if "--" in rest else None] if word[:2] == "--"} <= known
 
 
+@pytest.mark.integration
 def test_the_scheduler_in_javascript_conforms_and_a_fault_in_it_is_named(tmp_path: Path) -> None:
     if shutil.which("node") is None:
         pytest.skip("there is no node on this machine")

@@ -51,6 +51,7 @@ def test_a_fast_run_tells_which_tests_it_leaves_out(tmp_path: Path, options: tup
     assert "Tests marked deep, left out: 1 " in said
 
 
+@pytest.mark.integration
 def test_a_deep_run_leaves_nothing_out_and_names_its_seed(tmp_path: Path) -> None:
     (tmp_path / "shared" / "data").mkdir(parents=True)
     said = run(tmp_path / "here", "deep", "-n", "2")
@@ -59,6 +60,7 @@ def test_a_deep_run_leaves_nothing_out_and_names_its_seed(tmp_path: Path) -> Non
     assert re.search(r"--hypothesis-seed=\d+", said)
 
 
+@pytest.mark.integration
 def test_the_seed_of_a_deep_run_can_be_given(tmp_path: Path) -> None:
     assert "repeat with --hypothesis-seed=7\n" in run(tmp_path / "here", "deep", "--hypothesis-seed=7")
 

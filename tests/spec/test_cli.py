@@ -129,7 +129,10 @@ def test_every_reader_tells_that_a_compressed_file_is_not_whole(
     assert f"sfq-spec: {path}: is not whole, as gzip" in told.err
 
 
-@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
+SLOW = pytest.mark.integration
+
+
+@pytest.mark.parametrize("encoding", ["ascii", pytest.param("latin-1", marks=SLOW), pytest.param("utf-8", marks=SLOW)])
 def test_what_standard_output_cannot_write_is_spelled_out(encoding: str) -> None:
     lines = [A1.replace('"A"', '"Jürgen ⇒ 𝄞"'), DISPATCH.replace("}", ',"dispatched":"A1"}')]
     environment = ENVIRONMENT | {"PYTHONIOENCODING": encoding}

@@ -129,6 +129,7 @@ def mutant(name: str) -> Callable[[], Any]:
     return lambda: MachineScheduler(BY_NAME[name].take)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(("budget", "more"), [(20, []), (0, ["-n", "2"])], ids=["alone", "spread"])
 def test_a_fault_fails_the_tests_it_must_and_no_others(run: Running, budget: int, more: list[str]) -> None:
     report = judged(mutant("counts-requests"), budget=budget, seed=1)
