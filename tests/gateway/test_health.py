@@ -97,9 +97,7 @@ def test_a_client_that_leaves_makes_nobody_look_at_the_server() -> None:
 
 def test_a_server_that_is_never_checked_comes_back_by_itself(fault: FaultServer) -> None:
     with running([fault.url], retries=0) as gateway:
-        server = replace(gateway.gateway.settings.servers[0], health="")
-        settings = replace(gateway.gateway.settings, servers=(server,))
-        gateway.loop.call(lambda: gateway.gateway.apply(settings))
+        apply(gateway, health="")
         assert post(gateway, {"model": "die"})[0].status == 502
         assert post(gateway, {"model": "echo"})[0].status == 200
 

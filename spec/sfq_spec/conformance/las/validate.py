@@ -86,7 +86,7 @@ def validate(
     for judged in _random(subject, report, budget, seed, show):
         _note(report, judged)
     if report.failed:
-        report.diagnosis = diagnosis(report.judged) if report.wrong else Diagnosis()
+        report.diagnosis = diagnosis(report.judged)
     elif not report.conforms:
         why = "; ".join(sorted({result.reason or "excused" for result in report.results}))
         raise NoVerdict(f"nothing was checked: {why or 'there is no case'}")
